@@ -19,15 +19,35 @@ inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 
 // How a block is encoded. inverse == 0: the block is blank (all zero, too small for its scale, or
 // not finite); its codes are 0.
+//
+// Stochastic rounding multiplies by the inverse. To nearest an element x is
+//   fma(x, inverse, x * rest)
+// where the two together are 1/scale to 2^-46, so that x on a tie of its scale is a tie: a product
+// with a rounded inverse may lie on either side of it. The inverse is rounded down then. Scales and
+// orders of operations for which the product is right by itself have rest 0; so have blocks above
+// 2^120 or so, whose rests are too small for a float.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
   float inverse = 0.0f;
+  float rest = 0.0f;
 };
+
+// 1 - inverse * scale of an inverse that is rounded: exact, as the difference has few bits.
+constexpr float inverse_residual(float inverse, float scale) {
+  return static_cast<float>(1.0 - static_cast<double>(inverse) * static_cast<double>(scale));
+}
+// The largest float that is at most 1 / scale.
+constexpr float inverse_below(float scale) {
+  const float inverse = 1.0f / scale;
+  if (inverse_residual(inverse, scale) >= 0.0f) return inverse;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(inverse) - 1);
+}
 
 // float32 scales. The smallest is 2^-126, so that its inverse is finite: what is far below it
 // becomes 0. Rounded up where the division rounded down: the largest magnitude must not clip.
-constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits) {
+constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits,
+                                        bool stochastic) {
   if (amax_bits >= kInfinityBits) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
   if (amax_bits == 0) return {};
   const float amax = std::bit_cast<float>(amax_bits);
@@ -35,7 +55,9 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   const bool clips = static_cast<double>(scale) * static_cast<double>(largest(element)) <
                      static_cast<double>(amax);
   if (clips) scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) + 1);
-  return {scale, 1.0f / scale};
+  if (stochastic) return {scale, 1.0f / scale};
+  const float inverse = inverse_below(scale);
+  return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }
 
 // Power of two under an element whose largest value is 2^exponent * (1 + mantissa * 2^-23): code of
@@ -93,8 +115,8 @@ constexpr int nvfp4_packet_code(std::uint32_t amax_bits) {
 }
 
 // The E4M3 code for a block whose largest magnitude, in units of the packet scale, is `amax`:
-// nearest to amax/6, or the smallest v with 6 v >= amax (exact in float), which stochastic rounding
-// needs to be unbiased.
+// nearest to amax/6 (the rounded sixth is so close that products on ties are exact), or the
+// smallest v with 6 v >= amax (exact in float), which stochastic rounding needs to be unbiased.
 constexpr int e4m3_scale_code(float amax, bool round_up) {
   const float sixth = amax * kFp4Sixth;
   int code = e4m3_nearest(sixth);
@@ -104,13 +126,18 @@ constexpr int e4m3_scale_code(float amax, bool round_up) {
 }
 
 constexpr BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_code,
-                                               bool round_up) {
+                                               bool stochastic) {
   if (amax_bits >= kInfinityBits) return {0x7F, 0.0f};
   if (amax_bits == 0) return {};
   const float packet_inverse = e8m0_value(254 - packet_code);
-  const int code = e4m3_scale_code(std::bit_cast<float>(amax_bits) * packet_inverse, round_up);
+  const int code = e4m3_scale_code(std::bit_cast<float>(amax_bits) * packet_inverse, stochastic);
   if (code == 0) return {};
-  return {static_cast<std::uint8_t>(code), (1.0f / e4m3_value(code)) * packet_inverse};
+  const auto stored = static_cast<std::uint8_t>(code);
+  const float value = e4m3_value(code);
+  if (stochastic) return {stored, (1.0f / value) * packet_inverse};
+  const float inverse = inverse_below(value);
+  return {stored, inverse * packet_inverse,
+          inverse_residual(inverse, value) * (inverse * packet_inverse)};
 }
 
 // TransformerEngine's NVFP4, in its order of operations, which decides the bits. `amax` is the

@@ -22,13 +22,31 @@ namespace HWY_NAMESPACE {
 
 #if LEEWAY_RAW_AVX512
 // Inverses of E4M3's subnormal values, codes 0 .. 7, then of the significands 8/8 .. 15/8 in the
-// binade before the first.
+// binade before the first: rounded, or rounded down.
+template <bool down>
 constexpr std::array<float, 16> e4m3_inverse_table() {
   std::array<float, 16> table{};
-  for (int i = 1; i < 16; ++i)
-    table[static_cast<std::size_t>(i)] =
-        i < 8 ? 512.0f / static_cast<float>(i) : 1024.0f / static_cast<float>(i);
+  for (int i = 1; i < 16; ++i) {
+    const float inverse =
+        down ? inverse_below(static_cast<float>(i)) : 1.0f / static_cast<float>(i);
+    table[static_cast<std::size_t>(i)] = inverse * (i < 8 ? 512.0f : 1024.0f);
+  }
   return table;
+}
+// What the inverses that are rounded down leave of 1: a power of two changes nothing.
+constexpr std::array<float, 16> e4m3_residual_table() {
+  std::array<float, 16> table{};
+  for (int i = 1; i < 16; ++i) {
+    const auto value = static_cast<float>(i);
+    table[static_cast<std::size_t>(i)] = inverse_residual(inverse_below(value), value);
+  }
+  return table;
+}
+// Where a code stands in these tables.
+HWY_INLINE __m512i e4m3_significands(WordVec code) {
+  const __m512i eight = _mm512_set1_epi32(8);
+  return _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
+                              _mm512_and_epi32(code.raw, _mm512_set1_epi32(7)));
 }
 #endif
 
@@ -54,44 +72,66 @@ HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
   return hn::Min(hn::Add(code, step), word(static_cast<std::uint32_t>(kE4M3.magnitude_max)));
 }
 
-// 1 / e4m3_values(code), rounded; 0 for code 0.
+// 1 - inverses * values, where that is exact: with fused instructions.
+HWY_INLINE FloatVec residuals(FloatVec inverses, FloatVec values) {
+  return hn::NegMulAdd(inverses, values, hn::Set(Floats(), 1.0f));
+}
+
+// 1 / e4m3_values(code), rounded, or rounded down; 0 for code 0.
+template <bool down>
 HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #if LEEWAY_RAW_AVX512
   // The significands' inverses by table; the exponent is subtracted. A division of 16 lanes takes
   // as long as all the rest of a scale.
-  alignas(64) static constexpr std::array<float, 16> kInverses = e4m3_inverse_table();
-  const __m512i eight = _mm512_set1_epi32(8);
-  const __m512i significand =
-      _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
-                           _mm512_and_epi32(code.raw, _mm512_set1_epi32(7)));
+  alignas(64) static constexpr std::array<float, 16> kInverses = e4m3_inverse_table<down>();
   const __m512i exponent = _mm512_slli_epi32(_mm512_srli_epi32(code.raw, 3), 23);
-  const __m512i inverse =
-      _mm512_castps_si512(_mm512_permutexvar_ps(significand, _mm512_load_ps(kInverses.data())));
+  const __m512i inverse = _mm512_castps_si512(
+      _mm512_permutexvar_ps(e4m3_significands(code), _mm512_load_ps(kInverses.data())));
   return FloatVec{_mm512_castsi512_ps(_mm512_sub_epi32(inverse, exponent))};
 #else
-  const auto inverse = hn::Div(hn::Set(Floats(), 1.0f), e4m3_values(code));
+  const auto values = e4m3_values(code);
+  auto inverse = hn::Div(hn::Set(Floats(), 1.0f), values);
+  if constexpr (down) {
+    const auto above = hn::Lt(residuals(inverse, values), hn::Zero(Floats()));
+    const auto step = hn::IfThenElseZero(hn::RebindMask(Words(), above), word(1));
+    inverse = float_of(hn::Sub(bits_of(inverse), step));
+  }
   return hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Ne(code, word(0))), inverse);
 #endif
 }
 
+// What e4m3_inverses<true>() leave of 1.
+HWY_INLINE FloatVec e4m3_residuals(WordVec code) {
+#if LEEWAY_RAW_AVX512
+  alignas(64) static constexpr std::array<float, 16> kResiduals = e4m3_residual_table();
+  return FloatVec{
+      _mm512_permutexvar_ps(e4m3_significands(code), _mm512_load_ps(kResiduals.data()))};
+#else
+  return residuals(e4m3_inverses<true>(code), e4m3_values(code));
+#endif
+}
+
 // Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a
-// blank block.
-template <bool round_up>
+// blank block. Rules with rests (block_scale.h) have residual().
+template <bool stochastic>
 struct Nvfp4Rule {
   static constexpr std::uint32_t kNanCode = 0x7F;
+  static constexpr bool kHasRests = !stochastic;
   float packet_inverse;
 
   HWY_INLINE WordVec code(FloatVec amax) const {
-    return e4m3_scale_codes<round_up>(hn::Mul(amax, hn::Set(Floats(), packet_inverse)));
+    return e4m3_scale_codes<stochastic>(hn::Mul(amax, hn::Set(Floats(), packet_inverse)));
   }
   HWY_INLINE FloatVec inverse(WordVec code) const {
-    return hn::Mul(e4m3_inverses(code), hn::Set(Floats(), packet_inverse));
+    return hn::Mul(e4m3_inverses<!stochastic>(code), hn::Set(Floats(), packet_inverse));
   }
+  HWY_INLINE FloatVec residual(WordVec code) const { return e4m3_residuals(code); }
 };
 
 template <bool round_up>
 struct TensorEngineRule {
   static constexpr std::uint32_t kNanCode = 0x7F;
+  static constexpr bool kHasRests = false;
   float encode_scale;
 
   HWY_INLINE WordVec code(FloatVec amax) const {
@@ -111,6 +151,7 @@ struct TensorEngineRule {
 // MX: `added` is what the rule adds to the magnitude before its exponent is taken.
 struct PowerOfTwoRule {
   static constexpr std::uint32_t kNanCode = 0xFF;
+  static constexpr bool kHasRests = false;
   std::uint32_t added;
   std::int32_t exponent;
 
@@ -134,11 +175,11 @@ struct PowerOfTwoRule {
   }
 };
 
-// The stored codes of a vector of blocks; inverses are written, and `any_blank` gets bits where one
-// is 0.
+// The stored codes of a vector of blocks; inverses are written, and rests where the rule has them;
+// `any_blank` gets bits where an inverse is 0.
 template <class Rule>
 HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float* inverses,
-                            WordVec& any_blank) {
+                            float* rests, WordVec& any_blank) {
   const Words d;
   const auto amax = hn::LoadU(d, maxima);
   const auto finite = hn::Lt(amax, word(kInfinityBits));
@@ -148,24 +189,26 @@ HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float
       hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
   any_blank = hn::Or(any_blank, hn::VecFromMask(d, hn::Eq(bits_of(inverse), word(0))));
   hn::StoreU(inverse, Floats(), inverses);
+  if constexpr (Rule::kHasRests) hn::StoreU(hn::Mul(rule.residual(code), inverse), Floats(), rests);
   const auto stored = hn::BitCast(Integers(), hn::IfThenElse(finite, code, word(Rule::kNanCode)));
   return hn::DemoteTo(hn::Rebind<std::uint8_t, Words>(), stored);
 }
 
-// Whether any block, or what fills up the last vector, is blank. Writes inverses for whole vectors.
+// Whether any block, or what fills up the last vector, is blank. Writes inverses, and rests where
+// the rule has them, for whole vectors.
 template <class Rule>
 bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks,
-                  std::byte* stored, float* inverses) {
+                  std::byte* stored, float* inverses, float* rests) {
   const Words d;
   const hn::Rebind<std::uint8_t, Words> d8;
   auto* to = reinterpret_cast<std::uint8_t*>(stored);
   auto any_blank = hn::Zero(d);
   std::size_t b = 0;
   for (; b + hn::Lanes(d) <= blocks; b += hn::Lanes(d))
-    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, to + b);
+    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, rests + b, any_blank), d8, to + b);
   if (b < blocks) {
     std::uint8_t last[16];
-    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, last);
+    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, rests + b, any_blank), d8, last);
     std::memcpy(to + b, last, blocks - b);
   }
   return !hn::AllFalse(d, hn::Ne(any_blank, word(0)));

@@ -29,12 +29,17 @@ using BestPacker = QuarterPacker;
 using BestPacker = Packer;
 #endif
 
+// How an element over its scale is made, and rounded: a product with the inverse, whose fraction is
+// drawn, or which is rounded to nearest; or with the rest too, to nearest (block_scale.h).
+enum class Quotient { drawn, product, fused };
+
 // What one plane of codes is made from. Block b has elements [b << block_shift, (b + 1) <<
-// block_shift) and inverses[b], readable also for the blocks that fill up the last 16.
+// block_shift), inverses[b] and rests[b], readable also for the blocks that fill up the last 16.
 template <typename T>
 struct CodePlane {
   std::span<const T> in;
   const float* inverses;
+  const float* rests;  // of Quotient::fused
   int block_shift;
   const Place* place;
   std::uint32_t draw;
@@ -45,56 +50,63 @@ HWY_INLINE std::size_t step_elements() {
   return 8 * hn::Lanes(Floats());
 }
 
+// A vector of elements at `in`, element `at` of the plane, over their scale.
+template <Quotient quotient, typename T>
+HWY_INLINE FloatVec over_scale(const CodePlane<T>& plane, const T* in, std::size_t at) {
+  const Floats d;
+  const std::size_t block = at >> plane.block_shift;
+  const auto inverse = hn::Set(d, plane.inverses[block]);
+  const auto v = load_floats(in);
+  if constexpr (quotient != Quotient::fused) return hn::Mul(v, inverse);
+  return hn::MulAdd(v, inverse, hn::Mul(v, hn::Set(d, plane.rests[block])));
+}
+
 // The codes of four vectors at `in`, element `first` of the plane.
-template <Minifloat element, bool stochastic, typename T>
+template <Minifloat element, Quotient quotient, typename T>
 HWY_INLINE ByteVec four_vectors(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                                 std::size_t first, const std::uint8_t* random) {
-  const Floats d;
-  const std::size_t n = hn::Lanes(d);
-  const int shift = plane.block_shift;
-  const auto v0 = hn::Mul(load_floats(in), hn::Set(d, plane.inverses[first >> shift]));
-  const auto v1 = hn::Mul(load_floats(in + n), hn::Set(d, plane.inverses[(first + n) >> shift]));
-  const auto v2 =
-      hn::Mul(load_floats(in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
-  const auto v3 =
-      hn::Mul(load_floats(in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
-  return packer.template codes<element, stochastic>(v0, v1, v2, v3, random);
+  const std::size_t n = hn::Lanes(Floats());
+  const auto v0 = over_scale<quotient>(plane, in, first);
+  const auto v1 = over_scale<quotient>(plane, in + n, first + n);
+  const auto v2 = over_scale<quotient>(plane, in + 2 * n, first + 2 * n);
+  const auto v3 = over_scale<quotient>(plane, in + 3 * n, first + 3 * n);
+  return packer.template codes<element, quotient == Quotient::drawn>(v0, v1, v2, v3, random);
 }
 
 // Codes of `count` elements, the plane's from `first` on, which lie at `in`; whole steps.
-template <Minifloat element, bool stochastic, typename T>
+template <Minifloat element, Quotient quotient, typename T>
 HWY_INLINE void put_steps(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                           std::size_t first, std::size_t count, std::byte* out) {
   const std::size_t n = hn::Lanes(Floats());
   alignas(64) std::uint8_t random[kTile];
-  if constexpr (stochastic) {
+  if constexpr (quotient == Quotient::drawn) {
     const std::uint64_t block = (plane.place->first_element + first) / kRandomBlockElements;
     BestPacker::draw(*plane.place, plane.draw, block, kTile / kRandomBlockElements, random);
   }
   for (std::size_t i = 0; i < count; i += 8 * n) {
-    const auto a = four_vectors<element, stochastic>(plane, packer, in + i, first + i, random + i);
-    const auto b = four_vectors<element, stochastic>(plane, packer, in + i + 4 * n,
-                                                     first + i + 4 * n, random + i + 4 * n);
+    const auto a = four_vectors<element, quotient>(plane, packer, in + i, first + i, random + i);
+    const auto b = four_vectors<element, quotient>(plane, packer, in + i + 4 * n, first + i + 4 * n,
+                                                   random + i + 4 * n);
     packer.template store<element>(a, b, out + i * element.code_bits / 8);
   }
 }
 
-template <Minifloat element, bool stochastic, typename T>
+template <Minifloat element, Quotient quotient, typename T>
 void put_plane(const CodePlane<T>& plane, std::byte* out) {
   const BestPacker packer;
   const std::size_t size = plane.in.size();
   std::size_t i = 0;
   for (; i + kTile <= size; i += kTile) {
-    put_steps<element, stochastic>(plane, packer, plane.in.data() + i, i, kTile,
-                                   out + i * element.code_bits / 8);
+    put_steps<element, quotient>(plane, packer, plane.in.data() + i, i, kTile,
+                                 out + i * element.code_bits / 8);
   }
   if (i == size) return;
   alignas(64) T padded[kTile] = {};
   alignas(64) std::byte codes[kTile];
   std::copy(plane.in.begin() + static_cast<std::ptrdiff_t>(i), plane.in.end(), padded);
-  put_steps<element, stochastic>(
-      plane, packer, padded, i,
-      (size - i + step_elements() - 1) / step_elements() * step_elements(), codes);
+  put_steps<element, quotient>(plane, packer, padded, i,
+                               (size - i + step_elements() - 1) / step_elements() * step_elements(),
+                               codes);
   std::memcpy(out + i * element.code_bits / 8, codes, ((size - i) * element.code_bits + 7) / 8);
 }
 

@@ -20,10 +20,9 @@ namespace {
 void encode_kernel(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out) {
 #if LEEWAY_SCALED_VECTORS
-  Encoder<float>(format, in, place, out).run();
-#else
-  scalar::encode_scaled(format, in, place, out);
+  if (LEEWAY_FUSED || !has_rests(format)) return Encoder<float>(format, in, place, out).run();
 #endif
+  scalar::encode_scaled(format, in, place, out);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Encoder {
         block_maxima<32>(in_, ahead_, maxima_.data());
         return HWY_NAMESPACE::write_scales(
             PowerOfTwoRule(layout_.element, format_.options.scale_rule), maxima_.data(), blocks_,
-            out_, inverses_.data());
+            out_, inverses_.data(), rests_.data());
       default:
         block_maxima<16>(in_, ahead_, maxima_.data());
         return format_.stochastic() ? write_fp4_scales<true>() : write_fp4_scales<false>();
@@ -87,37 +87,43 @@ class Encoder {
 
   bool write_packet_scale() {
     const std::uint32_t amax = packet_limit(format_.options, in_, largest_magnitude(in_, ahead_));
-    const BlockScale<float> scale = float_scale(layout_.element, amax);
+    const BlockScale<float> scale = float_scale(layout_.element, amax, format_.stochastic());
     store(0, scale.stored);
     inverses_[0] = scale.inverse;
+    rests_[0] = scale.rest;
     return scale.inverse == 0.0f;
   }
 
   bool write_float_scales() {
     bool any_blank = false;
     for (std::size_t b = 0; b < blocks_; ++b) {
-      const BlockScale<float> scale = float_scale(layout_.element, maxima_[b]);
+      const BlockScale<float> scale =
+          float_scale(layout_.element, maxima_[b], format_.stochastic());
       store(b * sizeof(float), scale.stored);
       inverses_[b] = scale.inverse;
+      rests_[b] = scale.rest;
       any_blank |= scale.inverse == 0.0f;
     }
     std::fill_n(inverses_.begin() + static_cast<std::ptrdiff_t>(blocks_), kBlocksAtOnce, 0.0f);
+    std::fill_n(rests_.begin() + static_cast<std::ptrdiff_t>(blocks_), kBlocksAtOnce, 0.0f);
     return any_blank;
   }
 
-  template <bool round_up>
+  template <bool stochastic>
   bool write_fp4_scales() {
     const std::uint32_t amax = largest_finite_block();
     std::byte* stored = out_ + format_.header_bytes;
     if (layout_.packet_scale == ScaleKind::tensor_engine) {
       store(0, std::bit_cast<float>(amax));
-      const TensorEngineRule<round_up> rule{te_encode_scale(std::bit_cast<float>(amax))};
-      return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data());
+      const TensorEngineRule<stochastic> rule{te_encode_scale(std::bit_cast<float>(amax))};
+      return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data(),
+                                         rests_.data());
     }
     const int code = nvfp4_packet_code(amax);
     store(0, static_cast<std::uint8_t>(code));
-    const Nvfp4Rule<round_up> rule{e8m0_value(254 - code)};
-    return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data());
+    const Nvfp4Rule<stochastic> rule{e8m0_value(254 - code)};
+    return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data(),
+                                       rests_.data());
   }
 
   std::uint32_t largest_finite_block() const {
@@ -127,29 +133,37 @@ class Encoder {
 
   void put_codes(std::uint32_t draw, std::byte* codes) const {
     const int block_shift = layout_.block == 0 ? 31 : std::countr_zero(layout_.block);
-    const CodePlane<T> plane{in_, inverses_.data(), block_shift, &place_, draw};
+    const CodePlane<T> plane{in_, inverses_.data(), rests_.data(), block_shift, &place_, draw};
     switch (format_.options.codec) {
       case Codec::nvfp4:
+        return put<kE2M1, Quotient::fused>(plane, codes);
       case Codec::nvfp4_te:
       case Codec::mxfp4:
-        return put<kE2M1>(plane, codes);
+        return put<kE2M1, Quotient::product>(plane, codes);
       case Codec::mxfp6_e2m3:
-        return put<kE2M3>(plane, codes);
+        return put<kE2M3, Quotient::product>(plane, codes);
       case Codec::mxfp6_e3m2:
-        return put<kE3M2>(plane, codes);
+        return put<kE3M2, Quotient::product>(plane, codes);
       case Codec::luq:
-        return put_plane<kE3M0, true>(plane, codes);
+        return put_plane<kE3M0, Quotient::drawn>(plane, codes);
       case Codec::int8:
-        return put<kInteger8>(plane, codes);
+        return put<kInteger8, Quotient::fused>(plane, codes);
       default:
-        return layout_.element == kE4M3 ? put<kE4M3>(plane, codes) : put<kE5M2>(plane, codes);
+        return layout_.element == kE4M3 ? put_float8<kE4M3>(plane, codes)
+                                        : put_float8<kE5M2>(plane, codes);
     }
   }
 
   template <Minifloat element>
+  void put_float8(const CodePlane<T>& plane, std::byte* codes) const {
+    layout_.block_scale == ScaleKind::power_of_two ? put<element, Quotient::product>(plane, codes)
+                                                   : put<element, Quotient::fused>(plane, codes);
+  }
+
+  template <Minifloat element, Quotient nearest>
   void put(const CodePlane<T>& plane, std::byte* codes) const {
-    format_.stochastic() ? put_plane<element, true>(plane, codes)
-                         : put_plane<element, false>(plane, codes);
+    format_.stochastic() ? put_plane<element, Quotient::drawn>(plane, codes)
+                         : put_plane<element, nearest>(plane, codes);
   }
 
   void clear_blank_blocks(std::byte* codes, std::size_t plane_bytes) const {
@@ -169,6 +183,7 @@ class Encoder {
   // Room for whole vectors; written before they are read.
   alignas(64) std::array<std::uint32_t, kEncodedBlocksMax + kBlocksAtOnce> maxima_;
   alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> inverses_;
+  alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> rests_;  // of Quotient::fused
 };
 
 }  // namespace HWY_NAMESPACE

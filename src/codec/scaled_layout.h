@@ -59,6 +59,17 @@ constexpr ScaledLayout scaled_layout(Codec codec) {
   }
 }
 
+// Whether quotients that are rounded to nearest have rests (block_scale.h): where scales are no
+// powers of two, and nobody else's order of operations decides the bits.
+constexpr bool has_rests(const ScaledLayout& layout) {
+  using enum ScaleKind;
+  return layout.packet_scale == float32 || layout.block_scale == float32 ||
+         (layout.block_scale == e4m3 && layout.packet_scale == power_of_two);
+}
+inline bool has_rests(const Format& format) {
+  return !format.stochastic() && has_rests(scaled_layout(format.options.codec));
+}
+
 constexpr std::size_t scale_bytes(ScaleKind kind) {
   switch (kind) {
     case ScaleKind::none:

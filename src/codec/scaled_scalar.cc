@@ -61,7 +61,7 @@ class ScaleWriter {
     for (std::size_t b = 0; b < blocks; ++b) {
       const std::uint32_t amax = largest_magnitude(nth_block(in_, block, b));
       if (layout_.block_scale == ScaleKind::float32) {
-        put(b, float_scale(layout_.element, amax));
+        put(b, float_scale(layout_.element, amax, format_.stochastic()));
       } else {
         put(b, mx_scale(layout_.element, format_.options.scale_rule, amax));
       }
@@ -71,20 +71,34 @@ class ScaleWriter {
   std::size_t block_elements() const {
     return layout_.block == 0 ? std::max<std::size_t>(in_.size(), 1) : layout_.block;
   }
-  float inverse(std::size_t element) const { return inverses_[element / block_elements()]; }
+  bool is_blank(std::size_t element) const { return block_of(element).inverse == 0.0f; }
+  // An element over its scale.
+  float quotient(std::size_t element) const {
+    const Inverse& block = block_of(element);
+    const float x = in_[element];
+    return format_.stochastic() ? x * block.inverse : std::fma(x, block.inverse, x * block.rest);
+  }
 
  private:
+  struct Inverse {
+    float inverse = 0.0f;
+    float rest = 0.0f;
+  };
+  const Inverse& block_of(std::size_t element) const {
+    return inverses_[element / block_elements()];
+  }
+
   template <typename Stored>
   void put(std::size_t block, const BlockScale<Stored>& scale) {
     store(out_ + format_.header_bytes + block * sizeof(Stored), scale.stored);
-    inverses_[block] = scale.inverse;
+    inverses_[block] = {scale.inverse, scale.rest};
   }
 
   void write_packet_scale() {
     const std::uint32_t amax = packet_limit(format_.options, in_, largest_magnitude(in_));
-    const auto scale = float_scale(layout_.element, amax);
+    const auto scale = float_scale(layout_.element, amax, format_.stochastic());
     store(out_, scale.stored);
-    if (!inverses_.empty()) inverses_[0] = scale.inverse;
+    if (!inverses_.empty()) inverses_[0] = {scale.inverse, scale.rest};
   }
 
   std::uint32_t largest_finite_block() const {
@@ -120,7 +134,7 @@ class ScaleWriter {
   ScaledLayout layout_;
   std::span<const float> in_;
   std::byte* out_;
-  std::vector<float> inverses_;
+  std::vector<Inverse> inverses_;
 };
 
 // Block scales as the decoder sees them; any bytes.
@@ -207,10 +221,9 @@ void put_codes(const Format& format, const ScaleWriter& scales, std::span<const 
       random = random_bytes(place, kRoundingStream,
                             (place.first_element + i) / kRandomBlockElements, draw);
     }
-    const float inverse = scales.inverse(i);
-    if (inverse == 0.0f) continue;  // blank
+    if (scales.is_blank(i)) continue;
     put_code(codes, element.code_bits, i,
-             element_code(element, in[i] * inverse, format.stochastic(),
+             element_code(element, scales.quotient(i), format.stochastic(),
                           random[i % kRandomBlockElements]));
   }
 }

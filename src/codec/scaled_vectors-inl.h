@@ -41,6 +41,15 @@
 #define LEEWAY_RAW_VBMI 0
 #endif
 
+// Quotients that are rounded to nearest need fused instructions (block_scale.h). Processors of
+// before 2013 have none, and run the definition there.
+#undef LEEWAY_FUSED
+#if (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2) || !LEEWAY_SCALED_VECTORS
+#define LEEWAY_FUSED 0
+#else
+#define LEEWAY_FUSED 1
+#endif
+
 #if LEEWAY_SCALED_VECTORS
 HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {

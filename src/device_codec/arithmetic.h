@@ -133,9 +133,22 @@ LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
 // The largest magnitude that e2m1_codes() takes, in units of the scale.
 inline constexpr float kE2m1Most = 64.0f;
 
+// What elements are multiplied by (block_scale.h).
+struct Inverse {
+  float inverse = 1.0f;
+  float rest = 0.0f;
+};
+
+// An element over its scale. `rests`: there may be one.
+template <bool rests>
+LEEWAY_GPU float over_scale(float value, const Inverse& scale) {
+  if constexpr (rests) return fused(value, scale.inverse, value * scale.rest);
+  return value * scale.inverse;
+}
+
 // Codes of E2M1, two elements to a word until they are codes: half the instructions for one each.
-template <bool stochastic>
-LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
+template <bool stochastic, bool rests>
+LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
                                     const PhiloxCounter& random) {
   constexpr int kFractionBits = stochastic ? 8 : 0;
   constexpr std::uint32_t kLargest = std::uint32_t{0x00070007} << kFractionBits;
@@ -148,7 +161,7 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
     const float a = slice.values[i];
     const float b = slice.values[i + 2];
     const auto sum = [&](float value) {
-      return e2m1_sum<kFractionBits>(magnitude_of(value) * inverse);
+      return e2m1_sum<kFractionBits>(over_scale<rests>(magnitude_of(value), scale));
     };
     std::uint32_t sums = smaller_halves(bytes_of_two(sum(a), sum(b), 0x5410), kLargest);
     if constexpr (stochastic) sums += bytes_of_two(random[i / 4], 0, i % 2 == 0 ? 0x4240 : 0x4341);
@@ -168,12 +181,13 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
   return codes;
 }
 
-// Each element times `factor`, at most kE2m1Most.
-LEEWAY_GPU Slice limited(const Slice& slice, float factor) {
+// Each element over its scale, at most kE2m1Most.
+template <bool rests>
+LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   Slice limited;
   LEEWAY_UNROLL
   for (unsigned i = 0; i < kSliceElements; ++i) {
-    const float scaled = slice.values[i] * factor;
+    const float scaled = over_scale<rests>(slice.values[i], scale);
     const float magnitude = smaller(magnitude_of(scaled), kE2m1Most);
     limited.values[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) |
                                              (std::bit_cast<std::uint32_t>(scaled) & 0x80000000));
@@ -181,22 +195,22 @@ LEEWAY_GPU Slice limited(const Slice& slice, float factor) {
   return limited;
 }
 
-// The elements times `inverse`, rounded: to nearest, or by byte j of `random` for element j.
+// The elements over their scale, rounded: to nearest, or by byte j of `random` for element j.
 // Inverse 0: the block is blank (block_scale.h), and its codes are 0 whatever its elements are.
 // `fits`: the scale is that of these elements, and not of a bound that they may be far beyond.
-template <Minifloat element, bool stochastic>
-LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, float inverse, bool fits,
-                                                  const PhiloxCounter& random) {
+template <Minifloat element, bool stochastic, bool rests>
+LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
+                                                  bool fits, const PhiloxCounter& random) {
   SliceCodes<element.code_bits> codes{};
-  if (inverse == 0.0f) return codes;
+  if (scale.inverse == 0.0f) return codes;
   if constexpr (element == codec::kE2M1) {
-    return fits ? e2m1_codes<stochastic>(slice, inverse, random)
-                : e2m1_codes<stochastic>(limited(slice, inverse), 1.0f, random);
+    return fits ? e2m1_codes<stochastic, rests>(slice, scale, random)
+                : e2m1_codes<stochastic, false>(limited<rests>(slice, scale), Inverse{}, random);
   } else {
     constexpr int kSignAt = element.code_bits - 1;
     LEEWAY_UNROLL
     for (unsigned i = 0; i < kSliceElements; ++i) {
-      const float scaled = slice.values[i] * inverse;
+      const float scaled = over_scale<rests>(slice.values[i], scale);
       const float magnitude = magnitude_of(scaled);
       std::uint32_t code = 0;
       if constexpr (stochastic) {

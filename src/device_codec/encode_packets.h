@@ -48,7 +48,7 @@ LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
 
 // The codes of a slice; `block` is its place among the tensor's blocks of 16 elements.
 template <Codec which, bool stochastic_rounding>
-LEEWAY_GPU auto encode_slice(const Slice& slice, float inverse, bool fits,
+LEEWAY_GPU auto encode_slice(const Slice& slice, const Inverse& scale, bool fits,
                              const codec::Place& place, std::uint64_t block) {
   using Format = PacketFormat<which>;
   const auto draw = [&](std::uint32_t number) {
@@ -66,7 +66,8 @@ LEEWAY_GPU auto encode_slice(const Slice& slice, float inverse, bool fits,
     constexpr Minifloat kElement = Format::kLayout.element;
     PhiloxCounter random{};
     if constexpr (stochastic_rounding) random = draw(0);
-    return codes_of<kElement, stochastic_rounding>(slice, inverse, fits, random);
+    constexpr bool kRests = !stochastic_rounding && codec::has_rests(Format::kLayout);
+    return codes_of<kElement, stochastic_rounding, kRests>(slice, scale, fits, random);
   }
 }
 
@@ -90,8 +91,9 @@ class PacketEncoder {
   LEEWAY_GPU void run() {
     if constexpr (kReadsTwice) {
       const std::uint32_t limit = packet_limit<which>(warp_, job_, packet_);
-      warp_.for_each_lane(
-          [&](unsigned lane) { scale_ = begin_packet<which>(limit, lane == 0, header_); });
+      warp_.for_each_lane([&](unsigned lane) {
+        scale_ = begin_packet<which, stochastic>(limit, lane == 0, header_);
+      });
     }
     for (unsigned step = 0; step < packet_.elements; step += kStepElements) {
       load(step);
@@ -119,23 +121,23 @@ class PacketEncoder {
   }
 
   // What the elements of the block at `at` are multiplied by. Its first lane writes its scale.
-  LEEWAY_GPU float scale_block(unsigned lane, unsigned at) {
+  LEEWAY_GPU Inverse scale_block(unsigned lane, unsigned at) {
     if constexpr (Format::kHasBlocks) {
       const auto chosen =
           scale_of_block<which, stochastic>(scale_, job_.scale_rule, largest_[lane]);
       if (lane % Format::kLanes == 0 && at < packet_.elements) {
         store_anywhere(header_ + Format::scale_at(at), chosen.stored);
       }
-      return chosen.inverse;
+      return {chosen.inverse, chosen.rest};
     } else {
       return scale_.inverse;
     }
   }
 
   LEEWAY_GPU SliceCodes<Format::kBits> encode(const Slice& slice, unsigned at,
-                                              float inverse) const {
+                                              const Inverse& scale) const {
     const std::uint64_t element = job_.place.first_element + packet_.first + at;
-    return encode_slice<which, stochastic>(slice, inverse, !(job_.bound > 0.0f), job_.place,
+    return encode_slice<which, stochastic>(slice, scale, !(job_.bound > 0.0f), job_.place,
                                            element / codec::kRandomBlockElements);
   }
 

@@ -5,6 +5,7 @@
 
 #include "codec/block_scale.h"
 #include "codec/scaled_layout.h"
+#include "device_codec/arithmetic.h"
 #include "device_codec/jobs.h"
 #include "device_codec/packet_bytes.h"
 
@@ -110,20 +111,20 @@ struct PacketOfJob {
 
 // What the header of a packet says to the encoder of its blocks.
 struct PacketScale {
-  float inverse = 1.0f;       // formats without blocks
+  Inverse inverse;            // formats without blocks
   int code = 0;               // NVFP4
   float encode_scale = 1.0f;  // TransformerEngine's
 };
 
 // `amax`: bits of the packet's limit. Every lane computes it, and `writes` is set in one.
-template <Codec which>
+template <Codec which, bool stochastic>
 LEEWAY_GPU PacketScale begin_packet(std::uint32_t amax, bool writes, std::byte* header) {
   using enum codec::ScaleKind;
   constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
   PacketScale scale;
   if constexpr (kLayout.packet_scale == float32) {
-    const auto chosen = codec::float_scale(kLayout.element, amax);
-    scale.inverse = chosen.inverse;
+    const auto chosen = codec::float_scale(kLayout.element, amax, stochastic);
+    scale.inverse = {chosen.inverse, chosen.rest};
     if (writes) store_anywhere(header, chosen.stored);
   } else if constexpr (kLayout.packet_scale == power_of_two) {
     scale.code = codec::nvfp4_packet_code(amax);
@@ -141,7 +142,7 @@ LEEWAY_GPU auto scale_of_block(const PacketScale& packet, ScaleRule rule, std::u
   using enum codec::ScaleKind;
   constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
   if constexpr (kLayout.block_scale == float32) {
-    return codec::float_scale(kLayout.element, amax);
+    return codec::float_scale(kLayout.element, amax, stochastic);
   } else if constexpr (kLayout.block_scale == power_of_two) {
     return codec::mx_scale(kLayout.element, rule, amax);
   } else if constexpr (kLayout.packet_scale == power_of_two) {

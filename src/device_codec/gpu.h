@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,6 +38,15 @@ LEEWAY_GPU float scaled_plus(float value, float power, float addend) {
   return __fmaf_rn(value, power, addend);
 #else
   return value * power + addend;
+#endif
+}
+
+// x * y + z, rounded once.
+LEEWAY_GPU float fused(float x, float y, float z) {
+#ifdef __CUDACC__
+  return __fmaf_rn(x, y, z);
+#else
+  return std::fma(x, y, z);
 #endif
 }
 

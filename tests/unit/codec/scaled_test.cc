@@ -6,13 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "base/philox.h"
+#include "codec/minifloat.h"
+#include "codec/scaled_layout.h"
 #include "unit/codec/round_trip.h"
 
 namespace leeway::codec {
@@ -54,6 +58,109 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
     EXPECT_EQ(received[1], 0.0f) << name_of(format);
     EXPECT_EQ(std::signbit(received[1]), !one_zero) << name_of(format);
     EXPECT_FALSE(std::signbit(received[2])) << name_of(format);
+  }
+}
+
+// ---- ties ----
+
+// What elements are multiples of, as the first packet of `bytes` says.
+double scale_of(const Format& format, std::span<const std::byte> bytes, std::size_t element) {
+  const ScaledLayout layout = scaled_layout(format.options.codec);
+  const std::size_t block = layout.block == 0 ? 0 : element / layout.block;
+  const std::byte* const at =
+      bytes.data() +
+      (layout.block == 0 ? 0 : format.header_bytes + block * scale_bytes(layout.block_scale));
+  if (layout.packet_scale == ScaleKind::power_of_two) {
+    return static_cast<double>(decode(kE4M3, std::to_integer<int>(*at))) *
+           e8m0_value(std::to_integer<int>(bytes[0]));
+  }
+  if (layout.block_scale == ScaleKind::power_of_two) return e8m0_value(std::to_integer<int>(*at));
+  float scale = 0;
+  std::memcpy(&scale, at, sizeof scale);
+  return scale;
+}
+
+// Codes in exact arithmetic: products of halves of codes' values and scales fit a double.
+class ExactlyNearest {
+ public:
+  explicit ExactlyNearest(const Minifloat& element) {
+    for (int code = 0; code <= element.magnitude_max; ++code) {
+      values_.push_back(magnitude_value(element, code));
+      if (code > 0) ties_.push_back((values_.back() + values_[values_.size() - 2]) / 2);
+    }
+  }
+  double tie(std::size_t code) const { return ties_[code]; }
+  std::size_t size() const { return ties_.size(); }
+
+  // Whether `received` is the nearest multiple of the scale, and at a tie the even code's. Beside a
+  // tie, nearer than floats of the quotient tell, both neighbours are.
+  bool holds(double x, double scale, double received) const {
+    const auto at = std::partition_point(ties_.begin(), ties_.end(),
+                                         [&](double tie) { return tie * scale < std::abs(x); });
+    auto code = static_cast<std::size_t>(at - ties_.begin());
+    if (at != ties_.end() && *at * scale == std::abs(x)) code += code % 2;
+    if (is(received, code, scale)) return true;
+    return (code > 0 && beside(x, ties_[code - 1] * scale) && is(received, code - 1, scale)) ||
+           (at != ties_.end() && beside(x, *at * scale) && is(received, code + 1, scale));
+  }
+
+ private:
+  bool is(double received, std::size_t code, double scale) const {
+    return std::abs(received) == static_cast<float>(values_[code] * scale);
+  }
+  static bool beside(double x, double tie) {
+    return std::abs(x) != tie && std::abs(std::abs(x) - tie) < 0x1p-23 * tie;
+  }
+
+  std::vector<double> values_;
+  std::vector<double> ties_;
+};
+
+// Blocks whose largest element is `largest`, with all bfloat16 values that are less and not less
+// than a quarter of the smallest tie, of either sign.
+std::vector<float> bfloats_below(float largest, float least, std::size_t block) {
+  std::vector<float> values;
+  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(least) >> 16;; ++bits) {
+    const auto value = std::bit_cast<float>(bits << 16);
+    if (value > largest) return values;
+    if (values.size() % block == 0) values.push_back(largest);
+    values.push_back(bits % 3 == 0 ? -value : value);
+  }
+}
+
+// A product with a rounded inverse put 152 of 262,144 values on the wrong side of a tie.
+TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
+  for (const Codec codec : {Codec::nvfp4, Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::fp8_e4m3_block,
+                            Codec::fp8_e5m2_block, Codec::int8, Codec::mxfp4, Codec::mxfp8_e4m3}) {
+    const Format format = nearest(CodecOptions(codec));
+    const ScaledLayout layout = scaled_layout(codec);
+    const ExactlyNearest oracle(layout.element);
+    const std::size_t elements_max = 2048;
+    std::size_t at_ties = 0;
+    // All significands of E4M3, more than it has, and some that no small ratio makes.
+    for (int i = 1; i < 192; ++i) {
+      const double scale = (i < 128 ? i : std::exp2(i / 9.0)) * 0x1p-9;
+      const float most = static_cast<float>(scale * largest(layout.element));
+      const auto least = static_cast<float>(scale * oracle.tie(0) / 4);
+      const std::vector<float> values =
+          bfloats_below(most, least, layout.block == 0 ? elements_max : layout.block);
+      for (std::size_t first = 0; first < values.size(); first += elements_max) {
+        const auto packet =
+            std::span(values).subspan(first, std::min(elements_max, values.size() - first));
+        const std::vector<std::byte> bytes = encoded(format, packet);
+        const std::vector<float> received = decoded(format, bytes, packet.size());
+        for (std::size_t at = 0; at < packet.size(); ++at) {
+          const double own = scale_of(format, bytes, at);
+          ASSERT_TRUE(oracle.holds(packet[at], own, received[at]))
+              << name_of(format) << ": " << packet[at] << " over " << own << " became "
+              << received[at] / own;
+          const double quotient = std::abs(packet[at]) / own;
+          for (std::size_t code = 0; code < std::min<std::size_t>(oracle.size(), 16); ++code)
+            at_ties += quotient == oracle.tie(code) && quotient * own == std::abs(packet[at]);
+        }
+      }
+    }
+    EXPECT_GT(at_ties, 100u) << name_of(format) << ": the values tested could not tell";
   }
 }
 

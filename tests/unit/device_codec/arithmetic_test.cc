@@ -125,7 +125,7 @@ TEST(CodesOf, ABlankBlockHasCodesOfZeroWhateverItsElements) {
   slice.values[0] = -1.0f;
   slice.values[1] = std::numeric_limits<float>::quiet_NaN();
   slice.values[2] = -std::numeric_limits<float>::infinity();
-  const auto codes = codes_of<codec::kE2M1, false>(slice, 0.0f, true, {});
+  const auto codes = codes_of<codec::kE2M1, false, false>(slice, {0.0f, 0.0f}, true, {});
   EXPECT_EQ(codes.words[0], 0u);
   EXPECT_EQ(codes.words[1], 0u);
 }
