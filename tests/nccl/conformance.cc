@@ -153,8 +153,8 @@ bool parse(int count, char** words, Arguments& out) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& cases : {operation_cases(), group_cases(), argument_cases(), life_cases(),
-                            failure_cases(), leeway_cases(), node_cases()})
+  for (const auto& cases : {operation_cases(), group_cases(), message_cases(), argument_cases(),
+                            life_cases(), failure_cases(), leeway_cases(), node_cases()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

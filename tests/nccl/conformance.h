@@ -47,6 +47,7 @@ struct Case {
 std::vector<Case> operation_cases();
 std::vector<Case> group_cases();
 std::vector<Case> argument_cases();
+std::vector<Case> message_cases();
 std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
