@@ -12,6 +12,8 @@ Arrays are anything with DLPack or the buffer protocol (NumPy, torch, JAX) in ho
 asynchronous twin that returns Work: wait for it, or await it in asyncio. PyTorch: `import leeway.torch`.
 """
 
+import atexit
+
 try:
     from . import _core
 except ImportError as error:
@@ -65,3 +67,5 @@ from ._core import (  # noqa: F401
 from . import _asyncio
 
 Work.__await__ = _asyncio.wait_in_loop
+# Peers hear that this process has left, and need not find out that it is dead.
+atexit.register(_core._close_all)

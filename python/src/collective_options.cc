@@ -235,6 +235,10 @@ void bind_collective_options(nb::module_& module) {
   module.def(
       "bounded",
       [](double loss_max, nb::handle deadline) {
+        if (!(loss_max >= 0 && loss_max <= 1))
+          throw Failure(Status::error(
+              StatusCode::kInvalidArgument,
+              "bounded(): loss_max is %g, and not a part from 0 to 1 (0.05 is 5 %%)", loss_max));
         return bounded(loss_max, to_duration(deadline, "deadline"));
       },
       nb::arg("loss_max"), nb::arg("deadline").none(),

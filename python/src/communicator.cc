@@ -9,7 +9,10 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <system_error>
+#include <thread>
 
 #include "arrays.h"
 #include "collective_options.h"
@@ -310,6 +313,45 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
 
 }  // namespace
 
+namespace {
+
+// With the GIL. Never destroyed: Python's objects may outlive it.
+std::set<PyCommunicator*>& living() {
+  static auto* const all = new std::set<PyCommunicator*>;
+  return *all;
+}
+
+}  // namespace
+
+PyCommunicator::PyCommunicator(std::unique_ptr<Communicator> communicator)
+    : communicator_(std::move(communicator)) {
+  living().insert(this);
+}
+
+PyCommunicator::PyCommunicator(PyCommunicator&& other) noexcept
+    : communicator_(std::move(other.communicator_)) {
+  living().insert(this);
+}
+
+PyCommunicator::~PyCommunicator() {
+  living().erase(this);
+  close();
+}
+
+void PyCommunicator::close_all() {
+  std::vector<std::unique_ptr<Communicator>> all;
+  for (PyCommunicator* const one : living()) {
+    if (!one->closed()) all.push_back(std::move(one->communicator_));
+  }
+  nb::gil_scoped_release free;
+  std::vector<std::thread> leaving;
+  try {
+    for (auto& one : all) leaving.emplace_back([&one] { one.reset(); });
+  } catch (const std::system_error&) {  // the limit of threads: the rest one after the other
+  }
+  for (std::thread& thread : leaving) thread.join();
+}
+
 Communicator& PyCommunicator::get() const {
   if (communicator_ != nullptr) return *communicator_;
   throw Failure(Status::error(StatusCode::kInvalidArgument, "the communicator is closed"));
@@ -322,6 +364,7 @@ void PyCommunicator::close() {
 }
 
 void bind_communicator(nb::module_& module) {
+  module.def("_close_all", &PyCommunicator::close_all);
   nb::class_<PyCommunicator> communicator(module, "Communicator", nb::is_weak_referenceable(),
                                           "A fixed group of ranks and the calls between them.\n\n"
                                           "All ranks make the same calls in the same order, with "

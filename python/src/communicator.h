@@ -12,10 +12,9 @@ namespace leeway::python {
 // Holds a communicator until close(), or its end.
 class PyCommunicator {
  public:
-  explicit PyCommunicator(std::unique_ptr<Communicator> communicator)
-      : communicator_(std::move(communicator)) {}
-  ~PyCommunicator() { close(); }
-  PyCommunicator(PyCommunicator&&) noexcept = default;
+  explicit PyCommunicator(std::unique_ptr<Communicator> communicator);
+  ~PyCommunicator();
+  PyCommunicator(PyCommunicator&& other) noexcept;
   PyCommunicator& operator=(PyCommunicator&&) = delete;
 
   // Throws after close().
@@ -23,6 +22,9 @@ class PyCommunicator {
   bool closed() const { return communicator_ == nullptr; }
   // Leaves the group, without the GIL.
   void close();
+  // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
+  // for dead.
+  static void close_all();
 
  private:
   std::unique_ptr<Communicator> communicator_;

@@ -56,6 +56,12 @@ def test_times_that_are(deadline, seconds):
     assert leeway.best_effort(deadline).deadline == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize("loss", [5, -0.01, float("nan")])
+def test_losses(loss):
+    with pytest.raises(leeway.InvalidArgumentError, match="loss_max is .*not a part from 0 to 1"):
+        leeway.bounded(loss, "1s")
+
+
 def test_ranks_and_sizes(comm):
     with pytest.raises(leeway.InvalidArgumentError, match="root: rank 5 is not 0 to 0"):
         comm.broadcast(np.zeros(4), 5)

@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import re
 import signal
 import time
 
@@ -369,6 +370,38 @@ def test_a_dead_rank_is_named(start_ranks):
         print(error.code, "rank 1" in str(error))
     """, 2)
     assert "peer_lost True\n" in ranks[0].communicate(timeout=60)[0]  # beside a line of the log
+
+
+@pytest.mark.parametrize("transport", ["auto", "udp"])
+def test_a_rank_whose_program_ends_has_left(start_ranks, transport):
+    ranks = start_ranks(MEET.replace('"20s"', '"20s", peer_timeout="60s"') + """
+    import sys, time
+    comm.barrier()
+    if comm.rank == 1:
+        sys.exit(0)
+    begun = time.monotonic()
+    try:
+        comm.all_reduce(np.zeros(4))
+    except leeway.PeerLostError as error:
+        print(error, "soon" if time.monotonic() - begun < 20 else "late")
+    """, 2, LEEWAY_TRANSPORT=transport)
+    output = ranks[0].communicate(timeout=60)[0]
+    assert re.search("rank 1 (has )?left", output) and "soon" in output and "is dead" not in output, output
+    assert ranks[1].wait() == 0
+
+
+def test_a_forked_child_that_ends_leaves_its_parents_groups_alone(start_ranks):
+    ranks = start_ranks(MEET + """
+    import sys
+    comm.barrier()
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    comm.barrier()
+    print("both", flush=True)
+    """, 2)
+    assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["both\n"] * 2
 
 
 def test_the_gil_is_free_while_a_call_waits(group):

@@ -2,7 +2,12 @@
 #include "backend.h"
 
 #include <cstdlib>
+#include <future>
 #include <iterator>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "arguments.h"
@@ -10,15 +15,56 @@
 
 namespace leeway::torch_backend {
 
+namespace {
+
+// As Communicator::create(), but Ctrl-C ends it. Where it throws the call is taken back.
+Result<std::unique_ptr<Communicator>> join(const leeway::Options& options) {
+  const auto done = std::make_shared<std::promise<void>>();
+  PendingCommunicator pending = Communicator::create_async(options);
+  pending.on_done([done] { done->set_value(); });
+  const std::future<void> ended = done->get_future();
+  while (ended.wait_for(kSlice) != std::future_status::ready) look_at_signals();
+  return pending.wait();
+}
+
+// Never destroyed: groups may outlive it.
+struct Living {
+  std::mutex mutex;
+  std::set<LeewayBackend*> all;
+};
+Living& living() {
+  static auto* const made = new Living;
+  return *made;
+}
+
+}  // namespace
+
 LeewayBackend::LeewayBackend(std::unique_ptr<Communicator> communicator,
                              c10::intrusive_ptr<BackendOptions> options, std::string name)
     : c10d::Backend(communicator->rank(), communicator->size()),
       communicator_(std::move(communicator)),
       options_(std::move(options)),
-      name_(std::move(name)) {}
+      name_(std::move(name)) {
+  const std::lock_guard lock(living().mutex);
+  living().all.insert(this);
+}
 
 LeewayBackend::~LeewayBackend() {
+  {
+    const std::lock_guard lock(living().mutex);
+    living().all.erase(this);
+  }
   shutdown();
+}
+
+void LeewayBackend::shutdown_all() {
+  const std::lock_guard lock(living().mutex);
+  std::vector<std::thread> leaving;
+  try {
+    for (LeewayBackend* const one : living().all) leaving.emplace_back([one] { one->shutdown(); });
+  } catch (const std::system_error&) {  // the limit of threads: the rest is not told
+  }
+  for (std::thread& thread : leaving) thread.join();
 }
 
 c10::intrusive_ptr<LeewayBackend> LeewayBackend::create(
@@ -41,8 +87,8 @@ c10::intrusive_ptr<LeewayBackend> LeewayBackend::create(
   }
   if (!options) options = c10::make_intrusive<BackendOptions>(name);
   options->timeout = timeout;
-  return c10::make_intrusive<LeewayBackend>(value_of(Communicator::create(made)),
-                                            std::move(options), std::move(name));
+  return c10::make_intrusive<LeewayBackend>(value_of(join(made)), std::move(options),
+                                            std::move(name));
 }
 
 Communicator& LeewayBackend::communicator() const {

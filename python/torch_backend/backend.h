@@ -54,6 +54,9 @@ class LeewayBackend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
+  // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
+  // for dead.
+  static void shutdown_all();
   bool supportsCoalescing() const override { return true; }
   void startCoalescing() override;
   c10::intrusive_ptr<c10d::Work> endCoalescing() override;

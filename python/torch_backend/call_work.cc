@@ -2,6 +2,7 @@
 
 #include <ATen/core/jit_type.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -17,14 +18,6 @@
 
 namespace leeway::torch_backend {
 namespace {
-
-// So often a wait looks at signals: Ctrl-C ends it.
-constexpr Duration kSlice = std::chrono::milliseconds(100);
-
-void look_at_signals() {
-  const pybind11::gil_scoped_acquire hold;
-  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
-}
 
 // Of these tensors, without the CPU: a future waits on the streams of each.
 std::vector<c10::Device> devices_of(const Tensors& tensors) {
@@ -48,12 +41,29 @@ std::exception_ptr exception_of(const Status& status) {
 
 }  // namespace
 
+void look_at_signals() {
+  const pybind11::gil_scoped_acquire hold;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
 struct CallWork::State {
   explicit State(Call given) : call(std::move(given)) {}
 
   bool all_done() const {
     return std::all_of(call.works.begin(), call.works.end(),
                        [](const leeway::Work& work) { return work.done(); });
+  }
+
+  // Until all are done, or a signal's handler throws. False: `patience` is over.
+  bool wait_interruptibly(Duration patience) {
+    const auto begun = std::chrono::steady_clock::now();
+    for (leeway::Work& work : call.works) {
+      while (!work.wait_for(std::min(kSlice, patience))) {
+        look_at_signals();
+        if (std::chrono::steady_clock::now() - begun >= patience) return false;
+      }
+    }
+    return true;
   }
 
   // Once all are done: takes the outcome, copies results, ends the profiler's event, marks the
@@ -168,15 +178,9 @@ std::exception_ptr CallWork::exception() const {
 bool CallWork::wait(std::chrono::milliseconds timeout) {
   if (!state_->completed) {
     const auto patience = timeout.count() > 0 ? Duration(timeout) : no_deadline;
-    const auto begun = std::chrono::steady_clock::now();
-    for (leeway::Work& work : state_->call.works) {
-      while (!work.wait_for(std::min(kSlice, patience))) {
-        look_at_signals();
-        const bool over = std::chrono::steady_clock::now() - begun >= patience;
-        TORCH_CHECK_WITH(DistBackendError, !over, "leeway: Timed out after ", timeout.count(),
-                         " ms in wait(); the call itself goes on");
-      }
-    }
+    TORCH_CHECK_WITH(DistBackendError, state_->wait_interruptibly(patience),
+                     "leeway: Timed out after ", timeout.count(),
+                     " ms in wait(); the call itself goes on");
   }
   state_->complete();
   if (state_->error) std::rethrow_exception(state_->error);
@@ -204,8 +208,14 @@ c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
   }
   if (done) {  // no thread need be asked
     state_->complete();
-  } else {
-    state_->when_done([state = state_] { state->complete(); });
+    return state_->future;
+  }
+  state_->when_done([state = state_] { state->complete(); });
+  // At the end of backward() DistributedDataParallel waits for futures, deaf to signals. What is
+  // queued before that waits first.
+  if (torch::autograd::get_current_graph_task_id() != -1) {
+    torch::autograd::Engine::get_default_engine().queue_callback(
+        [state = state_] { state->wait_interruptibly(no_deadline); });
   }
   return state_->future;
 }

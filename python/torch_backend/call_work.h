@@ -27,6 +27,11 @@ struct Call {
   std::function<void()> after;  // once all have succeeded: copies results to where they belong
 };
 
+// So often a wait looks at signals.
+inline constexpr Duration kSlice = std::chrono::milliseconds(100);
+// Throws the exception of a handler of Python's: Ctrl-C ends a wait.
+void look_at_signals();
+
 class CallWork final : public c10d::Work {
  public:
   CallWork(int rank, Call call);

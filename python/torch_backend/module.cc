@@ -47,6 +47,8 @@ PYBIND11_MODULE(LEEWAY_TORCH_MODULE, module) {
              self.gradients = options;
            });
   py::class_<LeewayBackend, c10d::Backend, c10::intrusive_ptr<LeewayBackend>>(module, "Backend");
+  module.def("shutdown_all", &LeewayBackend::shutdown_all,
+             py::call_guard<py::gil_scoped_release>());
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, const std::string& group,

@@ -6,6 +6,7 @@
     group = dist.new_group(backend="leeway", pg_options=lt.Options(gradients=lossy))
 """
 
+import atexit
 import importlib
 import os
 
@@ -44,6 +45,7 @@ def _load():
 
 try:
     _c10d, _missing = _load(), None
+    atexit.register(_c10d.shutdown_all)
 except UnavailableError as error:
     # Everything but the backend needs no extension, and works with other backends.
     _c10d, _missing = None, error

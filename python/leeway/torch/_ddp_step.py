@@ -76,6 +76,7 @@ class Step:
         self._buckets, self._lossy, self._repaired = [], False, 0
         self.all = _All(self._agree)  # of its calls
         self._end = torch.futures.Future()
+        self._over = threading.Event()
 
     def add(self, work, gradient, result, lossy, after=None):
         """The future of a bucket whose call is in flight on `result`. after(): what is to do when the result stands."""
@@ -89,6 +90,9 @@ class Step:
 
     def close(self):
         self.all.end()
+        # DDP waits for futures at the end of backward(), deaf to Ctrl-C. What is queued before that waits first.
+        if torch._C._current_graph_task_id() != -1:
+            torch.autograd.Variable._execution_engine.queue_callback(self._over.wait)
 
     def _agree(self, error):
         if error is not None or not self._lossy or not self._keep_equal:
@@ -128,6 +132,7 @@ class Step:
             self._end.set_result(None)
         else:
             self._end.set_exception(error)
+        self._over.set()
 
     def report(self):
         elements = sum(bucket.elements for bucket in self._buckets)

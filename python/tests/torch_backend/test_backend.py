@@ -1,6 +1,7 @@
 """leeway.torch's backend where torch's own tests do not look: torchrun, lossy groups, dead ranks, bad input."""
 
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -107,7 +108,7 @@ def test_agents_that_count_other_restarts_meet(forked):
         communicator.all_reduce(tensor)
     assert (tensor == 4).all()
     print("met")
-    """, timeout=30)
+    """, timeout=100)
     assert status == 0 and output.count("met") == 2, output
 
 
@@ -223,14 +224,40 @@ def test_a_rank_without_the_package_is_named(forked):
     assert float(output.split("seconds")[1].split()[0]) < 20, output
 
 
+def test_a_rank_whose_program_ends_has_left(forked):
+    output, status = forked("""
+    import atexit, time
+    group = dist.new_group(backend="leeway")
+    dist.all_reduce(torch.zeros(4), group=group)
+    if rank == 1:
+        atexit._run_exitfuncs()  # as sys.exit() does, which would end the ranks' parent
+        os._exit(0)
+    begun = time.monotonic()
+    try:
+        dist.all_reduce(torch.zeros(4), group=group)
+    except Exception as error:
+        print(error, "soon" if time.monotonic() - begun < 20 else "late")
+    os._exit(0)
+    """, timeout=100, LEEWAY_PEER_TIMEOUT_MS="60000")
+    assert status == 0 and re.search("rank 1 (has )?left", output) and "soon" in output and "is dead" not in output, output
+
+
 def test_keyboard_interrupt_ends_a_wait(forked):
     output, status = forked("""
     import signal, threading, time
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins without
     group = dist.new_group(backend="leeway")
     tensor = torch.zeros(10)
+    def trained(hook=None):
+        ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4), process_group=dist.group.WORLD if hook else group)
+        if hook:
+            ddp.register_comm_hook(lt.ddp.HookState(), lt.ddp.hook)
+        return ddp, ddp(torch.ones(1, 4)).sum()
+    (ddp, loss), (hooked, loss_of_hooked) = trained(), trained(lt.ddp.hook)
     for wait in (lambda: dist.all_reduce(tensor, group=group),
-                 lambda: dist.all_reduce(tensor, group=group, async_op=True).wait()):
+                 lambda: dist.all_reduce(tensor, group=group, async_op=True).wait(),
+                 lambda: dist.new_group([0, 1], backend="leeway"),
+                 loss.backward, loss_of_hooked.backward):
         if rank == 0:
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             begun = time.monotonic()
@@ -242,8 +269,9 @@ def test_keyboard_interrupt_ends_a_wait(forked):
     if rank == 1:  # the calls themselves went on
         dist.all_reduce(tensor, group=group), dist.all_reduce(tensor, group=group)
     dist.barrier()
-    """)
-    assert status == 0 and output.count("interrupted True") == 2, output
+    os._exit(0)
+    """, timeout=150)
+    assert status == 0 and output.count("interrupted True") == 5, output
 
 
 def test_groups_that_end_leave_nothing(forked):

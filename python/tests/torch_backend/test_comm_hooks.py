@@ -69,5 +69,5 @@ SOURCE = """
 
 
 def test_torchs_hooks_train_as_over_gloo(forked):
-    output, status = forked(SOURCE, timeout=60)
+    output, status = forked(SOURCE, timeout=150)
     assert status == 0 and output.count("hooks 13") == 2, output

@@ -49,7 +49,7 @@ def test_a_continuation_may_wait_for_another_call(forked, calls):
         time.sleep(0.01)
     assert threads() <= before + 2, (before, threads())
     print("waited")
-    """, timeout=60)
+    """, timeout=150)
     assert status == 0 and output.count("waited") == 2, output
 
 
@@ -66,5 +66,5 @@ def test_a_future_is_done_when_wait_returns(forked):
                 pass
         assert future.done() and (future.value()[0] == size).all()
     print("done")
-    """, timeout=60)
+    """, timeout=150)
     assert status == 0 and output.count("done") == 2, output
