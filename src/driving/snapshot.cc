@@ -114,6 +114,7 @@ void Channel::look(Duration since, ChannelView& view) {
 void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   const protocol::Link& link = endpoint().link(view.rank);
   const protocol::Path& path = link.path();
+  view.process = slots_[view.rank];
   view.state = state_of(driver_->snapshot_.at, link);
   const Rank relay =
       driver_->sealed_ == nullptr ? kNoRank : driver_->sealed_->relay_of(slots_[view.rank]);

@@ -42,6 +42,7 @@ const char* to_string(Limit limit);
 
 struct PeerView {
   Rank rank = kNoRank;
+  Rank process = kNoRank;  // the same in all communicators that share the peer's process
   PeerState state = PeerState::joining;
   bool rtt_measured = false;
   bool relayed = false;  // through another process, for want of a path

@@ -1,6 +1,7 @@
 #include "observe/operator_log.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace leeway::observe {
 namespace {
@@ -47,9 +48,10 @@ OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
 
 void OperatorLog::look(const driving::Snapshot& snapshot) {
   for (const driving::ChannelView& channel : snapshot.channels)
-    tell_states(channel, states_[channel.epoch]);
-  if (states_.size() > snapshot.channels.size()) {
-    std::erase_if(states_, [&](const auto& entry) {
+    tell_peers(channel, peers_[channel.epoch]);
+  tell_processes(snapshot);
+  if (peers_.size() > snapshot.channels.size()) {
+    std::erase_if(peers_, [&](const auto& entry) {
       return std::none_of(snapshot.channels.begin(), snapshot.channels.end(),
                           [&](const auto& channel) { return channel.epoch == entry.first; });
     });
@@ -86,27 +88,53 @@ void OperatorLog::tell_relay(const driving::ChannelView& channel, const driving:
   }
 }
 
-void OperatorLog::tell_states(const driving::ChannelView& channel, std::vector<Known>& known) {
+void OperatorLog::tell_peers(const driving::ChannelView& channel, std::vector<Known>& known) {
   known.resize(channel.peers.size());
   for (std::size_t i = 0; i < known.size(); ++i) {
-    tell_relay(channel, channel.peers[i], known[i]);
-    const PeerState before = known[i].state;
-    const PeerState now = known[i].state = channel.peers[i].state;
-    if (now == before) continue;
-    const char* const name = channel.name.c_str();
-    const unsigned peer = channel.peers[i].rank;
+    const driving::PeerView& peer = channel.peers[i];
+    tell_relay(channel, peer, known[i]);
+    if (std::exchange(known[i].state, peer.state) != peer.state && peer.state == PeerState::gone) {
+      log_.print(LogLevel::info, "peer left", "\"%s\": rank %u left", channel.name.c_str(),
+                 unsigned{peer.rank});
+    }
+  }
+}
+
+// By the name and rank of the first communicator that has noticed.
+void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
+  struct Seen {
+    PeerState state = PeerState::joining;
+    const char* name = "";
+    unsigned rank = 0;
+  };
+  const auto gravity = [](PeerState state) {
+    return state == PeerState::gone ? 0 : static_cast<int>(state);
+  };
+  std::map<Rank, Seen> processes;
+  for (const driving::ChannelView& channel : snapshot.channels) {
+    for (const driving::PeerView& peer : channel.peers) {
+      Seen& seen = processes[peer.process];
+      if (gravity(peer.state) > gravity(seen.state))
+        seen = {peer.state, channel.name.c_str(), peer.rank};
+    }
+  }
+  auto before = std::exchange(processes_, {});
+  for (const auto& [process, seen] : processes) {
+    const PeerState known = before[process];
+    const PeerState now = processes_[process] = known == PeerState::dead ? known : seen.state;
+    if (now == known) continue;
     if (now == PeerState::suspect) {
-      log_.print(LogLevel::warn, "peer suspect",
-                 "\"%s\": rank %u is silent, although something is expected of it", name, peer);
+      log_.print(LogLevel::info, "peer suspect",
+                 "\"%s\": rank %u is silent, although something is expected of it", seen.name,
+                 seen.rank);
     } else if (now == PeerState::dead) {
       log_.print(LogLevel::error, "peer dead",
                  "\"%s\": rank %u is given up: exact calls with it fail, lossy ones go on without "
                  "it",
-                 name, peer);
-    } else if (now == PeerState::gone) {
-      log_.print(LogLevel::info, "peer left", "\"%s\": rank %u left", name, peer);
-    } else if (before == PeerState::suspect && now == PeerState::alive) {
-      log_.print(LogLevel::warn, "peer back", "\"%s\": rank %u is heard again", name, peer);
+                 seen.name, seen.rank);
+    } else if (known == PeerState::suspect && now == PeerState::alive) {
+      log_.print(LogLevel::info, "peer back", "\"%s\": rank %u is heard again", seen.name,
+                 seen.rank);
     }
   }
 }

@@ -41,19 +41,22 @@ class OperatorLog {
   };
   static Sums sums_of(const driving::Snapshot& snapshot);
   void judge(const driving::Snapshot& snapshot, const Sums& now);
-  // What was known of a peer.
+  // What was known of a peer in a communicator.
   struct Known {
     driving::PeerState state = driving::PeerState::joining;
     bool relayed = false;
     Rank relay = kNoRank;
   };
-  void tell_states(const driving::ChannelView& channel, std::vector<Known>& known);
+  void tell_peers(const driving::ChannelView& channel, std::vector<Known>& known);
+  void tell_processes(const driving::Snapshot& snapshot);
   void tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer, Known& known);
 
   rendezvous::Log& log_;
   const Facts facts_;
   // By epoch, then by place in ChannelView::peers
-  std::map<std::uint32_t, std::vector<Known>> states_;
+  std::map<std::uint32_t, std::vector<Known>> peers_;
+  // Silence and death are a process's: told once, whatever communicators it belongs to
+  std::map<Rank, driving::PeerState> processes_;
   Sums since_;
   bool began_ = false;
 };

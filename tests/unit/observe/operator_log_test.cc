@@ -17,7 +17,10 @@ class OperatorLogLines : public ::testing::Test {
     channel.name = "world";
     channel.epoch = 1;
     channel.peers.resize(2);
-    channel.peers[1].rank = 2;
+    for (Rank place : {0, 1}) {
+      channel.peers[place].rank = place + 1;
+      channel.peers[place].process = place;
+    }
     snapshot_.at = {1'000'000'000};
   }
   driving::PeerView& peer() { return snapshot_.channels[0].peers[1]; }
@@ -43,6 +46,27 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
   EXPECT_THAT(look(), HasSubstr("rank 2 is heard again"));
   peer().state = PeerState::dead;
   EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
+}
+
+// A group's communicators, those of its own that carry its near calls and lanes, a subgroup.
+TEST_F(OperatorLogLines, AProcessThatDiesIsOneLineInAllCommunicators) {
+  for (const char* const name : {"world/side", "pair"}) {
+    driving::ChannelView channel = snapshot_.channels[0];
+    channel.name = name;
+    ++channel.epoch;
+    snapshot_.channels.push_back(channel);
+  }
+  const auto all = [&](PeerState state) {
+    for (driving::ChannelView& channel : snapshot_.channels) channel.peers[1].state = state;
+  };
+  all(PeerState::alive);
+  EXPECT_EQ(look(), "");
+  peer().state = PeerState::dead;
+  EXPECT_THAT(look(), HasSubstr("\"world\": rank 2 is given up"));
+  all(PeerState::dead);
+  EXPECT_EQ(look(), "");
+  snapshot_.channels[2].peers[0].state = PeerState::dead;
+  EXPECT_THAT(look(), HasSubstr("\"pair\": rank 1 is given up"));
 }
 
 TEST_F(OperatorLogLines, APeerWithoutAPathAndWhoRelays) {
