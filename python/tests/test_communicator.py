@@ -375,7 +375,8 @@ def test_a_dead_rank_is_named(start_ranks):
 @pytest.mark.parametrize("transport", ["auto", "udp"])
 def test_a_rank_whose_program_ends_has_left(start_ranks, transport):
     ranks = start_ranks(MEET.replace('"20s"', '"20s", peer_timeout="60s"') + """
-    import sys, time
+    import ctypes, sys, time
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(comm))  # as DistributedDataParallel's C++ holds a hook's state
     comm.barrier()
     if comm.rank == 1:
         sys.exit(0)
