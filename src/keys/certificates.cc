@@ -1,9 +1,11 @@
 #include "keys/certificates.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include <string_view>
 
 #include "keys/certificate_parts.h"
+#include "keys/file_rights.h"
 
 namespace leeway::keys {
 namespace {
@@ -48,11 +51,13 @@ Result<std::vector<TlsPtr<X509>>> read_all(const char* variable, const std::stri
 
 Result<TlsPtr<EVP_PKEY>> read_key(const std::string& path) {
   constexpr const char* kVariable = "LEEWAY_TLS_KEY";
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool kept = opened < 0 || kept_from_others(opened);
+  if (opened >= 0) ::close(opened);
+  if (!kept) {
     return unusable(kVariable, path,
-                    "others than its owner may read or write it; say `chmod 600` to it, and make "
-                    "a new key if they may have");
+                    "others than its owner and the groups of this process may read or write it; "
+                    "say `chmod 600` to it, and make a new key if they may have");
   }
   auto file = open_file(kVariable, path);
   if (!file.ok()) return file.status();

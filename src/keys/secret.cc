@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "keys/certificates.h"
+#include "keys/file_rights.h"
 
 namespace leeway::keys {
 namespace {
@@ -46,6 +47,22 @@ std::optional<Key> key_of(std::string_view line) {
   return key;
 }
 
+// 32 random bytes have more than 16 different ones, but for one key in 10^13, and are no count.
+bool may_be_random(const Key& key) {
+  std::array<std::byte, 256> seen{};
+  bool counts = true;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    seen[static_cast<std::size_t>(key[i])] = std::byte{1};
+    const auto step = [&](std::size_t at) {
+      return (static_cast<unsigned>(key[at]) - static_cast<unsigned>(key[at - 1])) & 0xFF;
+    };
+    counts = counts && (i < 2 || step(i) == step(1));
+  }
+  const auto different = std::count(seen.begin(), seen.end(), std::byte{1});
+  wipe(seen);
+  return !counts && static_cast<std::size_t>(different) > key.size() / 2;
+}
+
 std::string_view trimmed(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -63,10 +80,11 @@ Status read_text(const std::string& path, SecretText& text) {
   Status status;
   if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     status = refused(path, "not a plain file");
-  } else if ((facts.st_mode & 077) != 0) {
+  } else if (!kept_from_others(file)) {
     status = refused(path,
-                     "others than its owner may read or write it; say `chmod 600` to it, and make "
-                     "a new one with `leeway keygen` if they may have");
+                     "others than its owner and the groups of this process may read or write it; "
+                     "say `chmod 600` to it, and make a new one with `leeway keygen` if they may "
+                     "have");
   }
   while (status.ok() && text.size < text.bytes.size()) {
     const ssize_t got = ::read(file, text.bytes.data() + text.size, text.bytes.size() - text.size);
@@ -116,6 +134,12 @@ Result<Secrets> Secrets::parse(std::string_view text, const std::string& name) {
       return Status::error(StatusCode::kInvalidArgument,
                            "secret file %.120s: line %zu is not 64 hexadecimal digits; make the "
                            "file with `leeway keygen`",
+                           name.c_str(), number);
+    }
+    if (!may_be_random(*key)) {
+      return Status::error(StatusCode::kInvalidArgument,
+                           "secret file %.120s: line %zu is not random, so strangers can guess it; "
+                           "make the file with `leeway keygen`",
                            name.c_str(), number);
     }
     if (secrets.all_.size() == kSecretsMax) return refused(name, "more than 8 secrets");

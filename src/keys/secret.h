@@ -42,7 +42,7 @@ class Secrets {
  public:
   // A file of lines of 64 hexadecimal digits: the secret, and older ones that are accepted still.
   // Empty lines, and those that begin with '#', are skipped. kInvalidArgument where it cannot be
-  // read, or others than its owner can read it; the text says what to do.
+  // read, others can read it (file_rights.h), or a line cannot be random; the text says what to do.
   static Result<Secrets> read(const std::string& path);
   // The same of a file's text; `name` is for errors.
   static Result<Secrets> parse(std::string_view text, const std::string& name);

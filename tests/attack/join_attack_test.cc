@@ -76,7 +76,7 @@ class KeyFile {
  public:
   explicit KeyFile(char digit)
       : path_(::testing::TempDir() + "leeway_attack_" + std::to_string(::getpid()) + digit) {
-    std::ofstream(path_) << std::string(64, digit) << "\n";
+    std::ofstream(path_) << secret_digits(digit) << "\n";
     ::chmod(path_.c_str(), 0600);
   }
   ~KeyFile() { std::filesystem::remove(path_); }

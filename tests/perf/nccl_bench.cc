@@ -22,6 +22,7 @@
 #include "interop/nccl/functions.h"
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/secret_line.h"
 
 namespace leeway {
 namespace {
@@ -57,7 +58,7 @@ Both join(int rank, const std::string& folder, const leeway_nccl_id& id) {
   options.store = std::make_shared<FileRendezvous>(folder);
   options.bind_address = "127.0.0.1";
   options.transport = TransportKind::udp;
-  options.secret = std::string(64, '7');
+  options.secret = secret_digits('7');
   options.rank = rank;
   options.world_size = 2;
   auto made = Communicator::create(options);

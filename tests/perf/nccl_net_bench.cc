@@ -22,6 +22,7 @@
 #include "interop/nccl_net/functions.h"
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/secret_line.h"
 
 namespace leeway {
 namespace {
@@ -74,7 +75,7 @@ struct Side {
 
 std::unique_ptr<Communicator> join_own(int rank, const std::string& folder, bool sealed) {
   Options options;
-  if (sealed) options.secret = std::string(64, '7');
+  if (sealed) options.secret = secret_digits('7');
   options.communicator_name = sealed ? "sealed" : "plain";
   options.store = std::make_shared<FileRendezvous>(folder);
   options.bind_address = "127.0.0.1";

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "support/secret_line.h"
 #include "unit/c_abi/group.h"
 
 namespace leeway::c_abi {
@@ -99,7 +100,7 @@ TEST(CRendezvous, RanksMeetAtATcpServer) {
 
 TEST(CRendezvous, TcpServerWithASecretHearsItsHoldersAlone) {
   const std::string file = ::testing::TempDir() + "c_abi_secret";
-  std::ofstream(file) << std::string(64, '5') << "\n";
+  std::ofstream(file) << secret_digits('5') << "\n";
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
   leeway_tcp_security security = LEEWAY_TCP_SECURITY_INIT;
   security.secret_file = file.c_str();

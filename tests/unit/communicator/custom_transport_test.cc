@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "leeway/communicator.h"
+#include "support/secret_line.h"
 #include "unit/rendezvous/loopback_ranks.h"
 
 namespace leeway {
@@ -175,7 +176,7 @@ TEST(CustomTransport, CarriesSealedDatagramsWhereThereIsASecret) {
   constexpr int kSize = 3;
   const auto queues = queues_of(kSize);
   const std::string file = ::testing::TempDir() + "custom_secret_" + std::to_string(getpid());
-  std::ofstream(file) << std::string(64, '4') << "\n";
+  std::ofstream(file) << secret_digits('4') << "\n";
   chmod(file.c_str(), 0600);
   const Make make = [&](Rank rank) {
     return std::make_unique<QueueTransport>(queues, rank, /*loss=*/0.02);

@@ -14,6 +14,7 @@
 
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/secret_line.h"
 
 namespace leeway {
 namespace {
@@ -355,7 +356,7 @@ TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
 // Two groups of a process share the sockets of its lanes, and keys of a pair are of one lane.
 TEST_F(Lanes, SealedGroupsShareThem) {
   Options sealed = options(2);
-  sealed.secret = std::string(64, '7');
+  sealed.secret = secret_digits('7');
   Group second;
   meet(sealed);
   Options other = sealed;

@@ -9,6 +9,7 @@
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
 #include "rendezvous/bootstrap.h"
+#include "support/secret_line.h"
 #include "transport/near_datagram.h"
 
 namespace leeway::internal {
@@ -150,7 +151,7 @@ TEST_F(SharingRanks, WithASecretTheirBellsAreSealed) {
   if (!check_memory().ok()) GTEST_SKIP() << check_memory().c_str();
   Options options;
   options.transport = TransportKind::mixed;
-  options.secret = std::string(64, 'a');
+  options.secret = secret_digits('a');
   join(2, options);
   EXPECT_EQ(all_[0]->transport(), TransportKind::shm);
   const std::uint64_t sealed = counter(0, "sealed");

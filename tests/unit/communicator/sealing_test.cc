@@ -11,6 +11,7 @@
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
 #include "seal/packet.h"
+#include "support/secret_line.h"
 #include "unit/keys/authority.h"
 #include "unit/rendezvous/loopback_ranks.h"
 
@@ -26,7 +27,7 @@ class SealedGroup : public ::testing::Test {
   using Group = std::vector<std::unique_ptr<Communicator>>;
 
   SealedGroup() {
-    std::ofstream(file_) << std::string(64, '7') << "\n";
+    std::ofstream(file_) << secret_digits('7') << "\n";
     chmod(file_.c_str(), 0600);
   }
   ~SealedGroup() override { std::remove(file_.c_str()); }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "leeway/communicator.h"
+#include "support/secret_line.h"
 #include "unit/rendezvous/loopback_peer.h"
 
 namespace leeway {
@@ -26,7 +27,7 @@ using Made = Result<std::unique_ptr<Communicator>>;
 class Security : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream(path_) << std::string(64, 'a') << "\n";
+    std::ofstream(path_) << secret_digits('a') << "\n";
     ::chmod(path_.c_str(), 0600);
   }
   void TearDown() override { std::filesystem::remove(path_); }

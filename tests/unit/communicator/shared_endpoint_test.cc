@@ -7,6 +7,7 @@
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
 #include "support/process_threads.h"
+#include "support/secret_line.h"
 
 namespace leeway {
 namespace {
@@ -71,7 +72,7 @@ TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
 
 // As groups have whose secrets came with NCCL's unique ids.
 TEST_F(SharedEndpoint, GroupsWithSecretsOfTheirOwnShareIt) {
-  Group world = meet("world", kRanks, std::string(64, 'a'));
+  Group world = meet("world", kRanks, secret_digits('a'));
   const std::size_t threads = testing::threads_now();
   std::vector<Group> more;
   for (const char digit : {'1', '2', '3', '4'})

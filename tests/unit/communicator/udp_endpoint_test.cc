@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rendezvous/address.h"
+#include "support/secret_line.h"
 
 namespace leeway::internal {
 namespace {
@@ -17,7 +18,7 @@ struct Table {
 class Meeting : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto secrets = *keys::Secrets::parse(std::string(64, 'a'), "test");
+    auto secrets = *keys::Secrets::parse(secret_digits('a'), "test");
     secrets.use_for_meetings_only();
     Options options;
     options.transport = TransportKind::udp;

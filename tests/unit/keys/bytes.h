@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "leeway/types.h"
+#include "support/secret_line.h"
 
 namespace leeway::keys {
 
@@ -22,8 +23,8 @@ inline std::vector<std::byte> copy_of(ByteSpan bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-inline std::string line_of(char digit) {
-  return std::string(64, digit) + "\n";
+inline std::string line_of(char letter) {
+  return secret_digits(letter) + "\n";
 }
 
 }  // namespace leeway::keys

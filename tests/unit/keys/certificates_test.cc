@@ -115,7 +115,7 @@ TEST(ReadCredentials, OfCertificatesAloneTellJobsApart) {
 }
 
 TEST(ReadCredentials, ASecretNeedsNoFile) {
-  const std::string line(64, '7');
+  const std::string line = secret_digits('7');
   const auto given = *read_credentials({.secret_text = line});
   EXPECT_EQ(given->ids(), Secrets::parse(line, "test")->ids());
   EXPECT_TRUE(given->are_secret());

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -74,11 +76,58 @@ TEST(Secrets, GiveOtherKeysForOtherPurposesAndSecrets) {
 }
 
 TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
-  for (const mode_t mode : {0640, 0604, 0620, 0602, 0644}) {
+  for (const mode_t mode : {0604, 0620, 0602, 0644, 0660, 0440 | 0004}) {
     const SecretFile file(line_of('7'), mode);
-    EXPECT_THAT(refusal_of(Secrets::read(file.path())),
-                AllOf(HasSubstr(file.path()), HasSubstr("chmod 600"), Not(HasSubstr("777"))));
+    EXPECT_THAT(
+        refusal_of(Secrets::read(file.path())),
+        AllOf(HasSubstr(file.path()), HasSubstr("chmod 600"), Not(HasSubstr(secret_digits('7')))));
   }
+}
+
+// As Kubernetes' fsGroup gives a file: root's, readable by a group of the process.
+TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
+  const SecretFile file(line_of('7'), 0440);
+  EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(file.path().c_str(), static_cast<uid_t>(-1), 54321), 0);
+  EXPECT_THAT(refusal_of(Secrets::read(file.path())), HasSubstr("chmod 600"));
+}
+
+// ---- access control lists, as systemd gives its credentials
+// --------------------------------------
+
+struct AclEntry {
+  std::uint16_t tag, rights;
+  std::uint32_t id;
+};
+
+// Of a file's owner, these, the mask and the others.
+bool set_list(const std::string& path, const std::vector<AclEntry>& entries) {
+  constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+  std::vector<AclEntry> all = {{0x01, 4, kNobody}};
+  all.insert(all.end(), entries.begin(), entries.end());
+  all.push_back({0x10, 4, kNobody});
+  all.push_back({0x20, 0, kNobody});
+  std::vector<std::byte> list(4 + all.size() * sizeof(AclEntry));
+  list[0] = std::byte{2};
+  std::memcpy(list.data() + 4, all.data(), all.size() * sizeof(AclEntry));
+  return ::setxattr(path.c_str(), "system.posix_acl_access", list.data(), list.size(), 0) == 0;
+}
+
+TEST(Secrets, AreReadByAnEntryForThisProcessAlone) {
+  constexpr std::uint16_t kUser = 0x02, kOwningGroup = 0x04, kGroup = 0x08;
+  constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+  const SecretFile file(line_of('7'), 0400);
+  if (!set_list(file.path(), {{kUser, 4, ::geteuid()}, {kOwningGroup, 0, kNobody}}))
+    GTEST_SKIP() << "no access control lists here";
+  struct stat facts {};
+  ASSERT_EQ(::stat(file.path().c_str(), &facts), 0);
+  ASSERT_EQ(facts.st_mode & 0777, 0440u) << "the mask stands in the group's place";
+  EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");
+  ASSERT_TRUE(set_list(file.path(), {{kUser, 4, 54321}, {kOwningGroup, 0, kNobody}}));
+  EXPECT_THAT(refusal_of(Secrets::read(file.path())), HasSubstr("chmod 600"));
+  ASSERT_TRUE(set_list(file.path(), {{kOwningGroup, 0, kNobody}, {kGroup, 4, 54321}}));
+  EXPECT_THAT(refusal_of(Secrets::read(file.path())), HasSubstr("chmod 600"));
 }
 
 TEST(Secrets, RefuseWhatIsShorterOrNoSecretAndDoNotPrintIt) {
@@ -88,6 +137,24 @@ TEST(Secrets, RefuseWhatIsShorterOrNoSecretAndDoNotPrintIt) {
     EXPECT_THAT(refusal, AllOf(HasSubstr("cluster.key: line 2"), HasSubstr("leeway keygen"),
                                Not(HasSubstr("777")), Not(HasSubstr("horse"))));
   }
+}
+
+TEST(Secrets, RefuseWhatCannotBeRandomAndDoNotPrintIt) {
+  std::string count, pattern;
+  for (int i = 0; i < 32; ++i) {
+    count += "0123456789abcdef"[(0x77 + 3 * i) / 16 % 16];
+    count += "0123456789abcdef"[(0x77 + 3 * i) % 16];
+    pattern += i % 2 == 0 ? "77" : "de";
+  }
+  for (const std::string& text : {std::string(64, '0'), std::string(64, '7'), pattern, count,
+                                  "0123456789abcdef" + std::string(48, '0')}) {
+    EXPECT_THAT(refusal_of(Secrets::parse(text, "cluster.key")),
+                AllOf(HasSubstr("cluster.key: line 1 is not random"), HasSubstr("leeway keygen"),
+                      Not(HasSubstr("777"))))
+        << text;
+  }
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(refusal_of(Secrets::parse(new_secret_line(), "cluster.key")), "taken");
 }
 
 TEST(Secrets, RefuseAnEmptyFileAFolderAndNoFile) {

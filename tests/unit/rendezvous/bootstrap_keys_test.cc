@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Groups of ranks whose secret files have these lines, each of one digit; none where empty.
+// Groups of ranks whose secret files have these lines, each named by a digit; none where empty.
 std::vector<Result<Group>> meet(const std::vector<std::string>& secrets) {
   const auto store = std::make_shared<InprocRendezvous>();
   std::vector<Joining> joining;

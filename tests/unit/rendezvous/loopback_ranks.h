@@ -11,6 +11,7 @@
 
 #include "rendezvous/agreement.h"
 #include "rendezvous/bootstrap.h"
+#include "support/secret_line.h"
 #include "unit/rendezvous/loopback_peer.h"
 
 namespace leeway::rendezvous {
@@ -32,10 +33,10 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
   return local;
 }
 
-// What a process has whose secret file has these lines, each of one digit.
+// What a process has whose secret file has these lines, each named by a digit.
 inline std::shared_ptr<const keys::OwnIdentity> identity_with(std::string_view digits) {
   std::string lines;
-  for (const char digit : digits) lines.append(64, digit).append("\n");
+  for (const char digit : digits) lines.append(secret_digits(digit)).append("\n");
   const auto secrets = keys::Secrets::parse(lines, "test");
   return *keys::OwnIdentity::make(std::make_shared<keys::Secrets>(*secrets));
 }

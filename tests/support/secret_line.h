@@ -1,0 +1,22 @@
+// A secret for tests: 64 hexadecimal digits that look random, always the same for one letter. A
+// large letter's are those of the small one, written large.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace leeway {
+
+inline std::string secret_digits(char letter) {
+  const bool large = letter >= 'A' && letter <= 'Z';
+  const std::string_view digits = large ? "0123456789ABCDEF" : "0123456789abcdef";
+  auto state = static_cast<unsigned>(large ? letter - 'A' + 'a' : letter);
+  std::string text;
+  for (int i = 0; i < 64; ++i) {
+    state = state * 1664525u + 1013904223u;
+    text += digits[state >> 28];
+  }
+  return text;
+}
+
+}  // namespace leeway
