@@ -70,6 +70,8 @@ TEST(CertificatesRead, KeyThatOthersCanReadIsRefused) {
   Authority authority;
   const CertificateFiles files = authority.member_of("a");
   ::chmod(files.key.c_str(), 0640);
+  EXPECT_EQ(error_of(files), "") << "a group of this process";
+  ::chmod(files.key.c_str(), 0644);
   EXPECT_THAT(error_of(files), AllOf(HasSubstr("LEEWAY_TLS_KEY"), HasSubstr("chmod 600")));
 }
 
