@@ -199,7 +199,7 @@ CollectiveOptions options_of(const Step& step, int rank) {
     options.op = step.op;
     if (step.op == ReduceOp::premul_sum) options.factor = factor_of(step, rank);
   }
-  constexpr auto kSoon = std::chrono::seconds(2);
+  constexpr auto kSoon = std::chrono::seconds(10);
   switch (step.delivery) {
     case Delivery::Kind::exact:
       options.delivery = step.endless ? exact(no_deadline) : exact();

@@ -47,10 +47,11 @@ std::string options_text(const Step& step, int rank, std::uint32_t tag) {
                      std::string(leeway::to_string(step.estimator)).c_str());
   }
   if (step.delivery == Delivery::Kind::bounded)
-    text += "e.delivery = bounded(0.05, std::chrono::seconds(2)); ";
+    text += "e.delivery = bounded(0.05, std::chrono::seconds(10)); ";
   if (step.delivery == Delivery::Kind::best_effort)
-    text += "e.delivery = best_effort(std::chrono::seconds(2)); ";
-  if (step.endless) text += "e.delivery = exact(no_deadline); ";
+    text += "e.delivery = best_effort(std::chrono::seconds(10)); ";
+  if (step.endless && step.delivery == Delivery::Kind::exact)
+    text += "e.delivery = exact(no_deadline); ";
   if (tag != 0) text += format("e.tag = %u; ", tag);
   text += "return e; }()";
   return text == "[&] { CollectiveOptions e; return e; }()" ? "{}" : text;
