@@ -24,7 +24,8 @@ Key expand(const Key& key, std::string_view label);
 // From the system's generator, which check_random() has found. Ends the process where there is
 // none.
 void fill_randomly(MutableByteSpan out);
-// kUnsupported: the system has no random numbers for this process.
+// kUnsupported: the system has no random numbers for this process. kResourceExhausted: no memory.
+// kCancelled: the process is ending, and its program's OpenSSL is gone.
 Status check_random();
 
 // Overwrites what must not stay in memory.
