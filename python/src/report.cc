@@ -36,7 +36,7 @@ std::string describe(const CollectiveReport& report) {
     text += ", elements_untouched=" + std::to_string(report.elements_untouched);
   if (report.non_finite != 0) text += ", non_finite=" + std::to_string(report.non_finite);
   if (report.deadline_cut) text += ", deadline_cut=True";
-  if (!report.agreed) text += ", agreed=False";
+  if (!report.complete) text += ", complete=False";
   return text + ")";
 }
 
@@ -60,20 +60,25 @@ void bind_parts(nb::module_& module) {
       });
   nb::class_<ContributorStats>(module, "Contributors",
                                "How many ranks' contributions are in the packets of this rank's "
-                               "shard; its own counts.")
-      .def_ro("min", &ContributorStats::min)
-      .def_ro("mean", &ContributorStats::mean)
+                               "shard; its own counts. Of a shard without packets min and mean "
+                               "are all ranks.")
+      .def_ro("min", &ContributorStats::min, "of the packet with the fewest")
+      .def_ro("mean", &ContributorStats::mean, "over packets")
       .def_ro("histogram", &ContributorStats::histogram, "[k]: packets with k contributors");
   nb::class_<NoiseReport>(module, "Noise",
                           "The gradient against the noise of quantisation and loss, per element "
                           "and unit of work.")
       .def_ro("measured", &NoiseReport::measured, "False: the others say nothing")
-      .def_ro("gradient_mean_square", &NoiseReport::gradient_mean_square)
-      .def_ro("dispersion", &NoiseReport::dispersion)
-      .def_ro("quantisation_variance", &NoiseReport::quantisation_variance)
-      .def_ro("loss_variance", &NoiseReport::loss_variance)
-      .def_ro("loss", &NoiseReport::loss)
-      .def_ro("gain", &NoiseReport::gain)
+      .def_ro("gradient_mean_square", &NoiseReport::gradient_mean_square, "of the true gradient")
+      .def_ro("dispersion", &NoiseReport::dispersion, "variance of a rank's contribution around it")
+      .def_ro("quantisation_variance", &NoiseReport::quantisation_variance,
+              "of the mean, both halves")
+      .def_ro("loss_variance", &NoiseReport::loss_variance,
+              "of the mean: its mean square distance to gain times the mean without loss")
+      .def_ro("loss", &NoiseReport::loss,
+              "part of the contributions' packets to this rank's shard that is missing")
+      .def_ro("gain", &NoiseReport::gain,
+              "part of the gradient that is in the result; below 1 for zero_fill")
       .def_ro("ratio", &NoiseReport::ratio,
               "gain x rms gradient over rms noise; below sqrt(3) more bits are due");
   nb::class_<MessageReport>(module, "MessageReport", "One message as it was sent or received.")
@@ -92,11 +97,16 @@ void bind_report(nb::module_& module) {
       .def_ro("peers", &R::peers, "one for each other rank")
       .def_ro("contributors", &R::contributors)
       .def_ro("owners", &R::owners, "among how many ranks the tensor was cut")
-      .def_ro("loss", &R::loss, "part of the packets missing after repair, both halves")
-      .def_ro("loss_first_pass", &R::loss_first_pass, "what the network lost")
-      .def_ro("bytes_sent", &R::bytes_sent, "headers and repairs included")
-      .def_ro("deadline_cut", &R::deadline_cut, "the deadline ended it")
-      .def_ro("agreed", &R::agreed, "all ranks hold the same bits")
+      .def_ro("loss", &R::loss,
+              "part of the packets to this rank that is missing after repair, both halves")
+      .def_ro("loss_first_pass", &R::loss_first_pass,
+              "the same before anything was asked for again: lost, or too late")
+      .def_ro("bytes_sent", &R::bytes_sent,
+              "by this rank, headers and repairs included; 0 where memory carried the call")
+      .def_ro("deadline_cut", &R::deadline_cut, "the deadline ended it on this rank")
+      .def_ro("complete", &R::complete,
+              "every element of this rank's result arrived; ranks of which that is true hold the "
+              "same bits where a call gives all the same. Says nothing of other ranks")
       .def_ro("elements_missing", &R::elements_missing, "of the result, that no packet brought")
       .def_ro("elements_untouched", &R::elements_untouched,
               "of this rank's shard, to which nobody contributed")
@@ -104,13 +114,17 @@ void bind_report(nb::module_& module) {
       .def_ro("lanes", &R::lanes, "slices, one for each lane that the call used")
       .def_ro("non_finite", &R::non_finite,
               "packets of contributions left out because of an infinity or a NaN in them")
-      .def_ro("contributions_fetched", &R::contributions_fetched)
-      .def_ro("contributions_missing", &R::contributions_missing)
+      .def_ro("contributions_fetched", &R::contributions_fetched,
+              "peers whose contribution to this rank's shard was lost whole and asked for again")
+      .def_ro("contributions_missing", &R::contributions_missing,
+              "peers of whose contribution to this rank's shard nothing arrived in time")
       .def_prop_ro("estimator",
                    [](const R& self) { return std::string(to_string(self.estimator)); })
       .def_prop_ro("codec", [](const R& self) { return to_string(self.codec); })
       .def_ro("variance_estimate", &R::variance_estimate,
-              "of the result, for want of what was lost; mean over owned elements")
+              "of an element of the result, by loss, in the square of its unit; mean over this "
+              "rank's shard: noise.loss_variance, of a sum times size squared. 0: nothing was "
+              "lost; NaN: something was, and noise.measured is False")
       .def_ro("noise", &R::noise)
       .def_ro("messages", &R::messages, "of send, recv and exchange")
       .def_prop_ro(

@@ -23,7 +23,7 @@ def test_all_reduce_in_place_of_any_shape(group):
 
     for tensor, report in group(3).run(call):
         assert (tensor == 6).all()
-        assert report.loss == 0 and report.agreed and report.contributors.min == 3
+        assert report.loss == 0 and report.complete and report.contributors.min == 3
         assert [peer.arrived == peer.expected for peer in report.peers] == [True, True]
 
 
@@ -60,6 +60,20 @@ def test_what_is_not_finite_counts_as_missing(group):
         return tensor[0], kept[0], report.non_finite
 
     assert group(2).run(call) == [(1.0, np.inf, 1), (1.0, np.inf, 0)]
+
+
+def test_variance_is_in_the_squared_unit_of_the_elements(group):
+    def variance(factor):
+        def call(comm):
+            tensor = np.random.default_rng(comm.rank).standard_normal(50_000).astype(np.float32) * factor
+            report = comm.all_reduce(tensor, op="avg", delivery=leeway.best_effort("5s"))
+            assert report.noise.measured and report.variance_estimate == report.noise.loss_variance
+            return report.variance_estimate
+
+        return sum(group(2, faults="loss=0.2,seed=5", seed=9).run(call))
+
+    assert variance(1) > 0
+    assert 0.99e4 < variance(100) / variance(1) < 1.01e4
 
 
 def test_booleans_and_typed_views(group):
@@ -224,7 +238,7 @@ def test_a_wait_with_a_timeout_goes_on(group):
     assert 0.04 < time.monotonic() - begun < 5
     assert not work.done()
     pair.communicators[1].all_reduce(np.ones(10, np.float32))
-    assert work.wait(10).agreed and tensor[0] == 2
+    assert work.wait(10).complete and tensor[0] == 2
 
 
 def test_split_shrink_and_abort(group):

@@ -21,7 +21,7 @@ def test_replicas_stay_near_and_synchronize(group):
             replica.broadcast_parameters()
         drift = replica.drift()
         report = replica.synchronize()
-        return parameters, drift, report.agreed, (begin, end)
+        return parameters, drift, report.complete, (begin, end)
 
     results = pair.run(train)
     for parameters, drift, agreed, _ in results:

@@ -31,7 +31,7 @@ std::size_t packet_elements_of(const scenario::Scenario& scenario) {
   return format.elements_for(scenario.operation().datagram_bytes() - wire::kDataHeaderBytes);
 }
 
-std::array<Check, 20> make_checks() {
+std::array<Check, 21> make_checks() {
   return {
       Check("i1",
             "conservation: sent + copied = delivered + lost + under way, per kind of traffic "
@@ -78,6 +78,7 @@ std::array<Check, 20> make_checks() {
             "abort: what is open fails at once with kCancelled, and nobody touches its buffers "
             "any more"),
       Check("i20", "no call returns an error"),
+      Check("i21", "the mean square error that reports predict is the one that results have"),
   };
 }
 
@@ -108,6 +109,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i9].rule_out("the run was not told of an end of its faults");
   if (!is_unbiased(scenario))
     checks[i10].rule_out("estimator, codec or losses do not promise a mean error of 0");
+  if (!has_alike_contributions(scenario))
+    checks[i21].rule_out("contributions differ by rank, or are not encoded without bias");
   crashed.resize(scenario.ranks());
   stops.resize(scenario.ranks());
   given_up_from.assign(std::size_t{scenario.ranks()} * scenario.ranks(),
@@ -137,7 +140,7 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
 
 void Checkers::State::rule_out_contents() {
   for (const Invariant invariant :
-       {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17, i18, i19})
+       {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17, i18, i19, i21})
     checks[invariant].rule_out(kNoContents);
 }
 
@@ -287,6 +290,7 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
   state.deadlines.finish(now);
   if (state.whole) state.whole->finish(now);
   state.bias.finish();
+  state.coverage.finish();
   state.look_for_wrongly_dead(now);
   if (endpoints_idle && all_under_way == 0 && !state.keeps_datagrams) {
     const std::size_t held = const_cast<Network&>(network).payloads().held();

@@ -101,7 +101,7 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i20, in order. `endpoints_idle`: nobody has anything open or queued.
+  // The records of i1 to i21, in order. `endpoints_idle`: nobody has anything open or queued.
   // Datagrams that went to addresses that had not answered, beyond what is allowed.
   void on_addresses(Instant now, std::uint64_t overdrawn);
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);

@@ -262,6 +262,7 @@ void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, 
   checks[i2].expect(outcome.far == 0, [&] { return text(outcome.far); });
   checks[i5].expect(outcome.wrong == 0, [&] { return text(outcome.wrong); });
   if (outcome.resolved) check_contributors(now, rank, call, *result.report, outcome);
+  coverage.on_reduced(call, rank, *result.report, result_of(asked));
 }
 
 // I3: who contributed, by the reference's count.

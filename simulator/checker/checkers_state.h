@@ -12,6 +12,7 @@
 #include "checker/bias.h"
 #include "checker/checkers.h"
 #include "checker/conservation.h"
+#include "checker/coverage.h"
 #include "checker/credit.h"
 #include "checker/deadlines.h"
 #include "checker/departures.h"
@@ -45,7 +46,8 @@ enum Invariant : std::uint8_t {
   i17,
   i18,
   i19,
-  i20
+  i20,
+  i21
 };
 
 struct Checkers::State final : PacketObserver {
@@ -81,7 +83,7 @@ struct Checkers::State final : PacketObserver {
   void look_for_untold_deaths(Instant now, Rank rank, const protocol::Endpoint& endpoint);
 
   CheckerSetup setup;
-  std::array<Check, 20> checks;
+  std::array<Check, 21> checks;
   LedgerBook book;
   Conservation conservation{checks[i1]};
   Deadlines deadlines;
@@ -102,6 +104,7 @@ struct Checkers::State final : PacketObserver {
   std::vector<Stop> stops;             // by rank
   std::vector<Instant> given_up_from;  // by rank and peer: when it was found to have given it up
   Bias bias;
+  CoverageCheck coverage{checks[i21]};
   bool all_reduce = false;
   bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks
   std::uint32_t reduced_round = UINT32_MAX;  // the last one that I10 took a result of

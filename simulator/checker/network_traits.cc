@@ -64,6 +64,17 @@ bool may_lose_goodbyes(const Scenario& scenario) {
   return arrives < 1.0 / 3.0;
 }
 
+bool has_alike_contributions(const Scenario& scenario) {
+  const Operation& operation = scenario.operation();
+  if (operation.owner_weights() || operation.error_feedback() || operation.non_finite() > 0)
+    return false;
+  if (scenario.compute_size() > 0 || operation.codec().find("nearest") != std::string::npos)
+    return false;
+  const scenario::Workload& workload = scenario.workload();
+  return workload.kind_case() == scenario::Workload::KIND_NOT_SET ||
+         (workload.has_synthetic() && workload.synthetic().rank_deviation() == 0);
+}
+
 bool is_unbiased(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   if (operation.codec() != "fp32" || operation.has_spread_codec()) return false;

@@ -24,5 +24,8 @@ bool may_lose_goodbyes(const scenario::Scenario& scenario);
 // The operation's estimator has mean error zero under this network's losses, and nothing else puts
 // an error on results.
 bool is_unbiased(const scenario::Scenario& scenario);
+// Contributions have the same distribution on all ranks, per unit of work, and are encoded without
+// bias.
+bool has_alike_contributions(const scenario::Scenario& scenario);
 
 }  // namespace leeway::sim

@@ -103,6 +103,9 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
     if (!told) tally.prior_rate = tally.heard_rate = 1.0;
     weights_known &= own || !is_weight_open(side.flow(FlowKind::reduce, from), from);
   }
+  uncounted_.assign(std::size_t{packets} * size_, false);
+  if (known && call.plan.finite_only() && !call.plan.packet_scales())
+    uncount_non_finite(call, rank);
   scale_plan_ = estimate::ScalePlan({.estimator = call.plan.estimator(),
                                      .op = call.plan.op(),
                                      .links = tallies_,
@@ -113,6 +116,19 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   all_complete_ &= call.plan.packet_scales() || !scale_plan_.estimated_rates();
   complete_block_ = scale_plan_.complete_scales(complete_scales_);
   return weights_known && (known || call.plan.packet_scales());
+}
+
+// Where scales depend on counts, what is not finite is in none of them.
+void ReductionReference::uncount_non_finite(const CallLedger& call, Rank rank) {
+  for (std::uint32_t index = 0; index < uncounted_.size() / size_; ++index) {
+    for (Rank from = 0; from < size_; ++from) {
+      if (call.plan.op() == ReduceOp::avg && tallies_[from].weight == 0.0) continue;
+      if (!is_certain(call, rank, from, index) || is_finite(call, rank, from, index)) continue;
+      uncounted_[index * size_ + from] = true;
+      --tallies_[from].arrived;
+      all_complete_ = false;
+    }
+  }
 }
 
 bool ReductionReference::is_possible(const CallLedger& call, Rank rank, Rank from,
@@ -135,9 +151,14 @@ bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from
 void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t index,
                                 std::uint64_t choice) {
   std::fill(mask_.begin(), mask_.end(), 0);
+  left_out_ = 0;
   int contributors = 0;
   for (Rank from = 0; from < size_; ++from) {
     const auto at = std::find(open_.begin(), open_.end(), from);
+    if (uncounted_[index * size_ + from]) {
+      ++left_out_;
+      continue;
+    }
     const bool here = at == open_.end() ? is_certain(call, rank, from, index)
                                         : (choice >> (at - open_.begin()) & 1) != 0;
     mask_[from / 64] |= std::uint64_t{here} << (from % 64);
@@ -151,7 +172,6 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
   } else {
     block_ = scale_plan_.scales(mask_, index, scales_);
   }
-  left_out_ = 0;
   while (call.plan.finite_only() && leave_out_non_finite(call, rank, index))
     block_ = scale_plan_.scales(mask_, index, scales_);
   sum(call, rank, index);

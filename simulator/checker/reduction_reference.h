@@ -55,6 +55,7 @@ class ReductionReference {
   void reduce(const CallLedger& call, Rank rank, std::uint32_t index, std::uint64_t choice);
   bool is_finite(const CallLedger& call, Rank rank, Rank from, std::uint32_t index);
   bool leave_out_non_finite(const CallLedger& call, Rank rank, std::uint32_t index);
+  void uncount_non_finite(const CallLedger& call, Rank rank);
   void sum(const CallLedger& call, Rank rank, std::uint32_t index);
   void check_packet(const CallLedger& call, Rank rank, std::uint32_t index,
                     std::span<const float> result, Outcome& outcome);
@@ -74,6 +75,8 @@ class ReductionReference {
   std::vector<float> complete_scales_;
   std::vector<float> scales_;
   std::vector<std::uint64_t> mask_;
+  // By packet and sender: not finite, and taken out of the counts that scales depend on
+  std::vector<bool> uncounted_;
   std::vector<Rank> open_;  // senders whose packet may or may not count
   estimate::BlockScales complete_block_;
   estimate::BlockScales block_;

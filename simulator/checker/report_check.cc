@@ -186,12 +186,12 @@ void ReportCheck::check_missing(Instant now, Rank rank, const CallLedger& call,
   }
   const CollectiveReport& report = *result.report;
   const bool good = report.elements_missing >= least && report.elements_missing <= most &&
-                    report.agreed == (report.elements_missing == 0);
+                    report.complete == (report.elements_missing == 0);
   check_.expect(good, [&] {
     return where(now, rank, call) +
-           format_text(": %" PRIu64 " elements missing, agreed: %d; %" PRIu64 " to %" PRIu64
+           format_text(": %" PRIu64 " elements missing, complete: %d; %" PRIu64 " to %" PRIu64
                        " have not been brought by any packet",
-                       report.elements_missing, report.agreed, least, most);
+                       report.elements_missing, report.complete, least, most);
   });
 }
 

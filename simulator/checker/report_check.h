@@ -4,7 +4,7 @@
 //   arrived + duplicate + late = copies that came between the opening of the call and its return;
 //   arrived = the different packets among them, less those that the engine was free to call late
 //     (LedgerBook), and exactly as many if it called none late;
-//   repaired, loss, loss_first_pass, elements_missing and agreed follow from these.
+//   repaired, loss, loss_first_pass, elements_missing and complete follow from these.
 // And a half is settled without packets only for a reason: its deadline, its delivery class once
 // the sender has ended, or a sender that has left. On a network that keeps the order, only packets
 // that the network lost may then be missing.

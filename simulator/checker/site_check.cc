@@ -76,17 +76,17 @@ void SiteCheck::on_done(Instant now, std::uint32_t rank, const Call& call,
   const bool good =
       !result.status.ok() ||
       (report.sites == sites_ && (sites_ > 0 || report.lanes > 1) &&
-       (!report.agreed || report.elements_missing == 0) && (whole || !is_exact(spec)));
+       (!report.complete || report.elements_missing == 0) && (whole || !is_exact(spec)));
   checks_.report.expect(good, [&] {
     return where_in(now, rank, call) +
            format_text(
-               ": %u sites, %u lanes, agreed: %d, %llu elements missing, %llu of %llu packets",
-               report.sites, report.lanes, report.agreed,
+               ": %u sites, %u lanes, complete: %d, %llu elements missing, %llu of %llu packets",
+               report.sites, report.lanes, report.complete,
                static_cast<unsigned long long>(report.elements_missing),
                static_cast<unsigned long long>(result.arrived),
                static_cast<unsigned long long>(result.expected));
   });
-  if (result.status.ok() && report.agreed) {
+  if (result.status.ok() && report.complete) {
     if (is_exact(spec)) {
       checks_.sum.expect(has_all(round), [&] {
         return where_in(now, rank, call) + ": is exact, and not all ranks have brought something";

@@ -24,7 +24,7 @@ leeway_report_summary summary_of(const CollectiveReport& report) {
   out.spread_ns = report.times.spread.count();
   out.total_ns = report.times.total.count();
   out.deadline_cut = report.deadline_cut;
-  out.agreed = report.agreed;
+  out.complete = report.complete;
   out.elements_missing = report.elements_missing;
   out.elements_untouched = report.elements_untouched;
   out.contributions_fetched = report.contributions_fetched;

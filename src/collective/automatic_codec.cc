@@ -18,7 +18,6 @@ constexpr std::size_t kRun = 64;
 Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions& options) {
   auto exchange = std::make_unique<Exchange>();
   exchange->number = number;
-  exchange->estimator = options.estimator;
   const std::span sums(exchange->sums);
   exchange->request.spec = {.kind = OperationKind::all_reduce, .input = sums, .output = sums};
   exchange->request.spec.options.delivery = exact(options.delivery.deadline);
@@ -36,8 +35,8 @@ void AutomaticCodec::on_start(const Request& request) {
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;
-  for (const double sum : {noise_.gradient_mean_square, noise_.contribution_mean_square,
-                           noise_.loss_variance, noise_.loss, noise_.elements}) {
+  for (const double sum : {noise_.gradient_mean_square, noise_.encoded_mean_square,
+                           noise_.loss_variance, noise_.elements}) {
     *next++ += sum;
   }
   fit_ = {};
@@ -64,16 +63,13 @@ CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
   std::copy_n(exchange.sums.begin(), fit_sums.size(), fit_sums.begin());
   const estimate::LognormalFit fit(fit_sums);
   const double* noise = exchange.sums.data() + fit_sums.size();
-  const double elements = noise[4];
+  const double elements = noise[3];
   if (!(elements > 0.0)) return choice_;  // nothing was measured since the last exchange
   const auto mean = [&](double sum) { return sum / elements; };
   return estimate::choose_codec({.sigma_log2 = fit.sigma_log2(),
-                                 .ranks = ranks_,
-                                 .mean_square = mean(noise[1]),
+                                 .encoded_mean_square = mean(noise[1]),
                                  .gradient_mean_square = mean(noise[0]),
-                                 .loss_variance = mean(noise[2]),
-                                 .loss = mean(noise[3]),
-                                 .estimator = exchange.estimator});
+                                 .loss_variance = mean(noise[2])});
 }
 
 void AutomaticCodec::observe(std::span<const float> contribution) {
@@ -84,16 +80,13 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
 }
 
 // A step whose gradient overflowed says nothing about the others.
-void AutomaticCodec::observe(const NoiseReport& noise, double concentration,
-                             std::size_t elements_owned) {
+void AutomaticCodec::observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
-  if (!noise.measured || !std::isfinite(contribution) || !std::isfinite(noise.loss_variance))
-    return;
+  if (!std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;
   const auto weight = static_cast<double>(elements_owned);
   noise_.gradient_mean_square += weight * noise.gradient_mean_square;
+  noise_.encoded_mean_square += weight * contribution * noise.encoded_share;
   noise_.loss_variance += weight * noise.loss_variance;
-  noise_.contribution_mean_square += weight * contribution * concentration;
-  noise_.loss += weight * noise.loss;
   noise_.elements += weight;
 }
 

@@ -12,16 +12,14 @@
 
 #include "collective/request.h"
 #include "estimate/lognormal.h"
+#include "estimate/noise.h"
 #include "leeway/codec.h"
-#include "leeway/report.h"
 
 namespace leeway::collective {
 
 class AutomaticCodec {
  public:
   static constexpr std::uint64_t kPeriod = 16;  // reductions
-
-  explicit AutomaticCodec(int ranks) : ranks_(static_cast<std::uint32_t>(ranks)) {}
 
   // Numbers the automatic reductions, in the order in which they are submitted, which is the same
   // on all ranks.
@@ -39,32 +37,27 @@ class AutomaticCodec {
   // Only if ready, and in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // What this rank contributes to a reduction, and what came out of it, with the concentration of
-  // its weights (estimate/noise.h).
+  // What this rank contributes to a reduction, and what came out of it.
   void observe(std::span<const float> contribution);
-  void observe(const NoiseReport& noise, double concentration, std::size_t elements_owned);
+  void observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned);
 
  private:
   struct Exchange {
     std::uint64_t number = 0;
     Request request;
-    Estimator estimator = Estimator::ratio;
-    std::array<double, estimate::LognormalFit::kSums + 5> sums{};
+    std::array<double, estimate::LognormalFit::kSums + 4> sums{};
   };
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    // Times the concentration, by which fewer of them make the result
-    double contribution_mean_square = 0.0;
+    double encoded_mean_square = 0.0;  // of contributions, times their share in the result's noise
     double loss_variance = 0.0;
-    double loss = 0.0;
     double elements = 0.0;
   };
 
   CodecOptions choice_from(const Exchange& exchange) const;
   void hand_over(Exchange& exchange);
 
-  std::uint32_t ranks_;
   std::uint64_t next_number_ = 0;
   CodecOptions choice_{
       Codec::fp8_e4m3_block};  // until something is known: little noise on any gradient

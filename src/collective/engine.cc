@@ -12,7 +12,6 @@ Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path*
     : endpoint_(config, paths),
       watcher_(watcher),
       history_(config.size),
-      automatic_(config.size),
       any_source_(endpoint_) {}
 
 Status Engine::check(const OperationSpec& spec) const {

@@ -323,7 +323,7 @@ void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
   tally_here_[1] = static_cast<double>(part.elements_missing);
   report_.elements_untouched += part.elements_untouched;
-  report_.agreed &= part.agreed;
+  report_.complete &= part.complete;
   report_.times.reduce =
       std::max(report_.times.reduce, request.submitted - submitted_ + part.times.reduce);
   report_.owners = part.owners * static_cast<std::uint32_t>(per_site());
@@ -366,9 +366,9 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
         1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
   }
   report.elements_missing += static_cast<std::uint64_t>(std::llround(tally_sum_[1]));
-  report.agreed &= report.elements_missing == 0;
+  report.complete &= report.elements_missing == 0;
   if (lossy() && spec_.kind == OperationKind::all_reduce)
-    report.agreed &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
+    report.complete &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
     put_back_residual();
   if (failure_.ok()) return outcome.finish(Status(), now);

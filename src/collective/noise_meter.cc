@@ -15,6 +15,15 @@ void NoiseMeter::Mean::add_difference(std::span<const float> a, std::span<const 
   elements += a.size();
 }
 
+void NoiseMeter::add_control(std::span<const float> contribution, double factor,
+                             std::span<const float> control, double control_factor) {
+  for (std::size_t i = 0; i < contribution.size(); ++i) {
+    const double apart = factor * contribution[i] - control_factor * control[i];
+    control_.sum += apart * apart;
+  }
+  control_.elements += contribution.size();
+}
+
 std::span<const float> NoiseMeter::decoded(const codec::Format& format, const codec::Place& place,
                                            ByteSpan encoded, std::size_t elements) {
   decoded_.reserve(elements * sizeof(float));
@@ -26,8 +35,11 @@ std::span<const float> NoiseMeter::decoded(const codec::Format& format, const co
 estimate::NoiseStatistics NoiseMeter::complete(estimate::NoiseStatistics known) const {
   known.result_mean_square = result_.value();
   known.contribution_mean_square = contribution_.value();
+  known.control_mean_square = control_.value();
   known.quantisation_variance = encoded_.value();
   known.spread_variance = spread_.value();
+  known.weights = weights_.over(elements_);
+  known.measured_weights = measured_weights_.over(static_cast<double>(result_.elements));
   return known;
 }
 

@@ -18,7 +18,10 @@ class NoiseMeter {
   // Starts another operation, which measures other packets than the one before: a model's gradient
   // differs from place to place, and over operations every place must count alike.
   void reset() {
-    result_ = contribution_ = encoded_ = spread_ = {};
+    result_ = contribution_ = control_ = encoded_ = spread_ = {};
+    weights_ = {};
+    elements_ = 0;
+    measured_weights_ = {};
     ++turn_;
   }
 
@@ -29,11 +32,23 @@ class NoiseMeter {
     return (index + turn_) % stride == 0;
   }
 
+  // Of every packet that this rank owns, by which weights it was summed.
+  void add_weights(const estimate::WeightMoments& weights, std::size_t elements) {
+    weights_.add(weights, static_cast<double>(elements));
+    elements_ += static_cast<double>(elements);
+  }
   // Elements that this rank owns.
-  void add_result(std::span<const float> result, double factor) { result_.add(result, factor); }
+  void add_result(std::span<const float> result, double factor,
+                  const estimate::WeightMoments& weights) {
+    result_.add(result, factor);
+    measured_weights_.add(weights, static_cast<double>(result.size()));
+  }
   void add_own(std::span<const float> contribution, double factor) {
     contribution_.add(contribution, factor);
   }
+  // How far our own is from a guess of the result.
+  void add_control(std::span<const float> contribution, double factor,
+                   std::span<const float> control, double control_factor);
   // Values and what their receivers will read instead.
   void add_encoded(const codec::Format& format, const codec::Place& place,
                    std::span<const float> values, ByteSpan encoded, double factor) {
@@ -62,8 +77,12 @@ class NoiseMeter {
                                  ByteSpan encoded, std::size_t elements);
 
   std::uint32_t turn_ = 0;
+  estimate::WeightMoments weights_;  // sums over elements
+  double elements_ = 0;
+  estimate::WeightMoments measured_weights_;
   Mean result_;
   Mean contribution_;
+  Mean control_;
   Mean encoded_;
   Mean spread_;
   Arena decoded_;

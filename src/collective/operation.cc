@@ -171,16 +171,12 @@ void Operation::on_done(const Status& status, Instant now) {
   }
   fill_peer_reports();
   if (status.ok() && plan_.meter != nullptr) report_noise();
-  if (request_->automatic_number) {
-    automatic_.observe(report.noise, reduction_.concentration(),
-                       plan_.reduction.shards[plan_.self].count);
-  }
   if (status.ok() && plan_.round.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
-    report.agreed = report.elements_missing == 0;
+    report.complete = report.elements_missing == 0;
     const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
-    if (!report.agreed && promised) spread_.clear_missing(flows);
+    if (!report.complete && promised) spread_.clear_missing(flows);
   }
   outcome_known_ = exchanges() && status.ok();
   if (!outcome_known_) return finish(now, with_awaited_payload(status));
@@ -249,13 +245,16 @@ void Operation::report_noise() {
   }
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
-  const estimate::NoiseStatistics statistics =
-      meter_.complete({.ranks = static_cast<std::uint32_t>(endpoint_.config().size),
-                       .concentration = reduction_.concentration(),
-                       .loss = loss,
-                       .estimator = request_->spec.options.estimator,
-                       .external_control = !request_->spec.options.control_variate.empty()});
-  request_->report.noise = report_of(estimate::estimate_noise(statistics), loss);
+  const CollectiveOptions& options = request_->spec.options;
+  const estimate::NoiseEstimate noise = estimate::estimate_noise(
+      meter_.complete({.ranks = static_cast<std::uint32_t>(plan_.size),
+                       .shrinks = options.estimator == Estimator::zero_fill}));
+  CollectiveReport& report = request_->report;
+  report.noise = report_of(noise, loss);
+  const double units = options.op == ReduceOp::avg ? 1.0 : plan_.size;
+  report.variance_estimate = units * units * noise.loss_variance;
+  if (request_->automatic_number)
+    automatic_.observe(noise, plan_.reduction.shards[plan_.self].count);
 }
 
 void Operation::fill_peer_reports() {

@@ -60,7 +60,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   contributors_.histogram.assign(plan.size + 1, 0);
   untouched_ = non_finite_ = 0;
   nobody_has_units_ = false;
-  variance_ = 0.0;
+  uncounted_.resize(0);
   fetched_ = unheard_ = 0;
 }
 
@@ -367,6 +367,7 @@ void Reduction::reduce_complete(PacketIndex index, const Direct& direct,
       }
       build_plan(tallies_);
       nobody_has_units_ = scale_plan_.complete_scales(scales_).untouched;
+      if (plan_->meter != nullptr) scale_moments_ = scale_plan_.complete_moments();
       scale_plan_built_ = true;
     }
     block.untouched = nobody_has_units_;
@@ -401,13 +402,16 @@ estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockSca
   take_terms(index, own, direct);
   while (!sum_terms(index) && leave_out_non_finite(index, used)) {
     used = scale_plan_.scales(mask_, index.value, scales_);
+    if (plan_->meter != nullptr) scale_moments_ = scale_plan_.moments(scales_, used.control);
     scale_plan_built_ = false;  // complete packets ask for their own scales again
     take_terms(index, own, direct);
   }
   const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   const ByteSpan result{result_of(index), bytes};
+  if (plan_->meter != nullptr)
+    plan_->meter->add_weights(scale_moments_, grid_.packet_elements(index));
   if (measured && is_measurable(result))
-    plan_->meter->add_result(floats_of(result), result_per_unit());
+    plan_->meter->add_result(floats_of(result), result_per_unit(), scale_moments_);
   return used;
 }
 
@@ -452,7 +456,12 @@ void Reduction::measure_own(PacketIndex index) {
   const double weight = plan_->round.weight_for(plan_->self);
   if (weight <= 0.0) return;
   const ByteSpan own = contribution(plan_->self, index, {});
-  if (is_measurable(own)) plan_->meter->add_own(floats_of(own), per_unit(weight));
+  if (!is_measurable(own)) return;
+  plan_->meter->add_own(floats_of(own), per_unit(weight));
+  if (half().control.empty()) return;
+  const auto control =
+      half().control.subspan(grid_.packet_offset(index), grid_.packet_elements(index));
+  plan_->meter->add_control(floats_of(own), per_unit(weight), control, result_per_unit());
 }
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
@@ -481,6 +490,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   }
   tally(flows);
   const bool needs_rates = half().lossy && !depends_on_packet_only(half().estimator);
+  if (needs_rates && half().finite_only && stages()) complete &= uncount_non_finite(flows);
   if (!complete || needs_rates) build_plan(tallies_);
   // A weight that an estimated rate enters holds whether or not anything was lost here.
   complete &= !needs_rates || !scale_plan_.estimated_rates();
@@ -488,7 +498,33 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
     if (reduced_packets_.test(index.value)) continue;
     complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
   }
-  if (!complete && grid_.packets() > 0) variance_ = scale_plan_.relative_variance();
+}
+
+bool Reduction::is_here(Rank rank, PacketIndex index,
+                        std::span<const protocol::ReceiveFlow> flows) const {
+  if (uncounted_.size() > 0 && uncounted_.test(rank * grid_.packets() + index.value)) return false;
+  return rank == plan_->self || flows[rank].arrived.test(index.value);
+}
+
+// Where scales depend on the counts of the links, contributions that are not finite leave these
+// before any packet is scaled: a link then makes up for them as for what it lost. False: there were
+// some.
+bool Reduction::uncount_non_finite(std::span<const protocol::ReceiveFlow> flows) {
+  const std::uint64_t before = non_finite_;
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
+    if (half().op == ReduceOp::avg && tallies_[rank].weight == 0.0) continue;  // not read
+    for (PacketIndex index; index.value < grid_.packets(); ++index) {
+      if (!is_here(rank, index, flows)) continue;
+      const Term term{contribution(rank, index, {}).data(), 1.0f, rank != plan_->self};
+      if (is_finite(half().format, plan_->dtype, term, grid_.packet_elements(index), block_))
+        continue;
+      if (uncounted_.size() == 0) uncounted_.resize(std::size_t{grid_.packets()} * plan_->size);
+      uncounted_.set(rank * grid_.packets() + index.value);
+      --tallies_[rank].arrived;
+      ++non_finite_;
+    }
+  }
+  return non_finite_ == before;
 }
 
 void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
@@ -505,10 +541,10 @@ void Reduction::reduce_partial(PacketIndex index, std::span<const protocol::Rece
                                schedule::ChunkQueue& reduced) {
   std::fill(mask_.begin(), mask_.end(), 0);
   for (Rank rank = 0; rank < plan_->size; ++rank) {
-    const bool here = rank == plan_->self || flows[rank].arrived.test(index.value);
-    mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
+    mask_[rank / 64] |= std::uint64_t{is_here(rank, index, flows)} << (rank % 64);
   }
   const estimate::BlockScales block = scale_plan_.scales(mask_, index.value, scales_);
+  if (plan_->meter != nullptr) scale_moments_ = scale_plan_.moments(scales_, block.control);
   on_reduced(index, sum(index, block, {}), reduced);
 }
 
@@ -537,7 +573,8 @@ void Reduction::fill_report(CollectiveReport& report) const {
                    : static_cast<double>(contributions) / static_cast<double>(packets);
   report.elements_untouched = untouched_;
   report.non_finite = non_finite_;
-  report.variance_estimate = variance_;
+  const bool lossless = contributors_.histogram.back() == packets;
+  report.variance_estimate = lossless ? 0.0 : std::numeric_limits<double>::quiet_NaN();
   report.estimator = half().estimator;
   report.contributions_fetched = fetched_;
   report.contributions_missing = unheard_;

@@ -64,8 +64,6 @@ class Reduction {
   void fill_report(CollectiveReport& report) const;
   // Sum of the weights of those whose contribution was heard of, this rank among them.
   double units() const;
-  // Of the weights, once something was reduced
-  double concentration() const { return scale_plan_.concentration(); }
 
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
@@ -128,6 +126,8 @@ class Reduction {
   ChunkIndex passed_chunk(std::uint32_t nth) const;
   void recall_rates(const estimate::LinkHistory& history);
   void tally(std::span<const protocol::ReceiveFlow> flows);
+  bool uncount_non_finite(std::span<const protocol::ReceiveFlow> flows);
+  bool is_here(Rank rank, PacketIndex index, std::span<const protocol::ReceiveFlow> flows) const;
   void on_reduced(PacketIndex index, const estimate::BlockScales& block,
                   schedule::ChunkQueue& reduced);
   bool sums_by_scales() const;
@@ -165,6 +165,9 @@ class Reduction {
   estimate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
+  estimate::WeightMoments scale_moments_;  // of `scales_`, where noise is measured
+  // By rank and packet: not finite, and taken out of the counts. Empty where nothing was.
+  Bitmap uncounted_;
   std::vector<Term> terms_;  // of the packet that is summed
   std::vector<Rank> term_ranks_;
   std::vector<const std::byte*> operands_;
@@ -180,7 +183,6 @@ class Reduction {
   std::uint64_t non_finite_ = 0;
   // All weights are 0: complete packets are as untouched as empty ones
   bool nobody_has_units_ = false;
-  double variance_ = 0.0;
   // Peers: of whose first pass nothing arrived, but of the repair; of whom nothing arrived at all
   std::uint32_t fetched_ = 0;
   std::uint32_t unheard_ = 0;

@@ -159,7 +159,7 @@ void SlicedCall::finish(std::span<const Request* const> parts, Request& outcome,
     all.times.gate = std::max(all.times.gate, part.times.gate);
     all.times.reduce = std::max(all.times.reduce, part.times.reduce);
     all.deadline_cut |= part.deadline_cut;
-    all.agreed &= part.agreed;
+    all.complete &= part.complete;
     all.elements_missing += part.elements_missing;
     all.elements_untouched += part.elements_untouched;
     all.non_finite += part.non_finite;

@@ -42,9 +42,8 @@ double ratio_of(double decibel) {
 }
 
 bool is_finite(const ChoiceInputs& inputs) {
-  return std::isfinite(inputs.sigma_log2) && std::isfinite(inputs.mean_square) &&
-         std::isfinite(inputs.gradient_mean_square) && std::isfinite(inputs.loss_variance) &&
-         std::isfinite(inputs.loss);
+  return std::isfinite(inputs.sigma_log2) && std::isfinite(inputs.encoded_mean_square) &&
+         std::isfinite(inputs.gradient_mean_square) && std::isfinite(inputs.loss_variance);
 }
 
 }  // namespace
@@ -67,12 +66,10 @@ CodecOptions choose_codec(const ChoiceInputs& inputs) {
   if (!is_finite(inputs)) return kLastResort;
   const double sigma = inputs.sigma_log2;
   const double allowed = allowed_quantisation_variance(inputs);
-  const double weight =
-      inputs.mean_square * quantisation_share(inputs.ranks, inputs.loss, inputs.estimator);
   for (const std::span<const Codec> level : kLevels) {
     const Codec* best = nullptr;
     for (const Codec& codec : level) {
-      if (!(weight * predicted_error(codec, sigma) <= allowed)) continue;
+      if (!(inputs.encoded_mean_square * predicted_error(codec, sigma) <= allowed)) continue;
       if (best == nullptr ||
           predicted_relative_error(codec, sigma) < predicted_relative_error(*best, sigma)) {
         best = &codec;

@@ -15,13 +15,12 @@ namespace leeway::estimate {
 
 struct ChoiceInputs {
   double sigma_log2 = 0.0;  // standard deviation of log2|x| of a contribution (LognormalFit)
-  std::uint32_t ranks = 1;
-  double mean_square = 0.0;           // of one contribution, per unit
+  // Of one contribution, per unit, times NoiseEstimate::encoded_share: a codec's relative error
+  // times this is its noise in the result.
+  double encoded_mean_square = 0.0;
   double gradient_mean_square = 0.0;  // of the true gradient; negative: noise-dominated
   double loss_variance =
-      0.0;            // of the result (NoiseEstimate), and other noise that no codec changes
-  double loss = 0.0;  // of packets of the reduce half, 0 .. 1
-  Estimator estimator = Estimator::ratio;
+      0.0;  // of the result (NoiseEstimate), and other noise that no codec changes
 };
 
 // Expected noise power over signal power of a contribution whose log2|x| has this spread, and

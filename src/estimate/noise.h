@@ -6,13 +6,14 @@
 // rule of arXiv 2505.19115: keep rms(gradient) >= sqrt(3 v), or spend more bits or more
 // reliability.
 //
-// Pure functions of measured mean squares. Averages of ranks with equal weights over equal links;
-// contributions are means per unit of work. Derivations: README.md, "Noise".
+// Pure functions of measured mean squares and of the weights by which a result summed its
+// contributions (WeightMoments): any estimator, any links, any pattern of loss. Contributions are
+// means per unit of work. Derivations: README.md, "Noise".
 #pragma once
 
 #include <cstdint>
 
-#include "leeway/options.h"
+#include "estimate/scale_plan.h"
 
 namespace leeway::estimate {
 
@@ -29,20 +30,24 @@ constexpr double step_progress(double ratio) {
 // The measurements of one averaging operation. Means are over elements of one shard, or of all.
 struct NoiseStatistics {
   std::uint32_t ranks = 1;
-  double concentration = 1.0;  // of the weights: N sum c^2 / (sum c)^2, 1 .. N
   // Of the result as its owner formed it, through loss and quantisation of the reduce half, before
   // the spread half encodes it.
   double result_mean_square = 0.0;
   // Of g_i before it is encoded; the mean over ranks, or one rank's.
   double contribution_mean_square = 0.0;
+  // (g_i - c)^2, of an external control variate c.
+  double control_mean_square = 0.0;
   // (Q(g_i) - g_i)^2 of an encoded contribution; 0 where they are sent exactly.
   double quantisation_variance = 0.0;
   // The same for the encoding of the result in the spread half.
   double spread_variance = 0.0;
-  double loss = 0.0;  // p: lost fraction of the packets of the reduce half, 0 .. 1
-  Estimator estimator = Estimator::ratio;
-  // augmented: the caller brought a guess of the result, counted as equal to the true gradient.
-  bool external_control = false;
+  // By which the contributions entered the result: of all elements, and of those in
+  // result_mean_square.
+  WeightMoments weights;
+  WeightMoments measured_weights;
+  // zero_fill, which does not make up for what is missing: noise is the distance to what it keeps
+  // of the mean. For all others it is the distance to the mean.
+  bool shrinks = false;
 };
 
 // Per element. All but `gain` are linear in the measured means and unbiased, so single steps can be
@@ -52,8 +57,9 @@ struct NoiseEstimate {
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // of the result, both halves
   double loss_variance = 0.0;  // of the result: mean square distance to gain * (mean of g_i)
-  double gain = 1.0;  // the result's mean in units of the gradient; below 1 for zero_fill, and for
-                      // symmetric_ratio by the chance that nothing is left
+  double gain = 1.0;           // what this result has of the gradient; below 1 for zero_fill
+  // The variance of one encoded contribution times this is its share in quantisation_variance.
+  double encoded_share = 0.0;
   // Standard error of gradient_mean_square, from how far the averaged steps lie apart. 0: not
   // known.
   double gradient_error = 0.0;
@@ -78,15 +84,10 @@ struct NoiseEstimate {
 // even two standard errors up, and the noise costs a quarter of the progress or more.
 bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
-// Losses beyond 15/16 count as that. A single rank's contribution counts as
-// gradient; the quantisation is then all the noise there is. Where so few contributions make a
-// result that gradient and dispersion can not be told apart, all counts as dispersion and the ratio
-// is 0.
+// A single rank's contribution counts as gradient; the quantisation is then all the noise there is.
+// Where so few contributions make a result that gradient and dispersion can not be told apart, all
+// counts as dispersion and the ratio is 0.
 NoiseEstimate estimate_noise(const NoiseStatistics& statistics);
-
-// The quantisation variance of one encoded contribution times this is its share in the result:
-// about (N-1)/(N^2 (1-loss)) for estimators that make up for what was lost.
-double quantisation_share(std::uint32_t ranks, double loss, Estimator estimator);
 
 // Estimates averaged over steps, exponentially forgetting. The ratio of averages, not the average
 // of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a ratio of

@@ -6,7 +6,6 @@
 
 #include "base/contracts.h"
 #include "base/philox.h"
-#include "estimate/binomial_moments.h"
 
 namespace leeway::estimate {
 namespace {
@@ -52,10 +51,6 @@ double scale_of_link(const LinkTally& link) {
   return static_cast<double>(link.sent) / link.arrived / heard_rate(link);
 }
 
-double loss_of_link(const LinkTally& link) {
-  return link.sent == 0 ? 0.0 : 1.0 - static_cast<double>(link.arrived) / link.sent;
-}
-
 }  // namespace
 
 ScalePlan::ScalePlan(const Inputs& inputs)
@@ -92,14 +87,10 @@ void ScalePlan::take_weights(ReduceOp op) {
 
 void ScalePlan::take_link_scales() {
   link_scale_.reserve(links_.size());
-  double losses = 0.0;
-  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
-    const LinkTally& link = links_[rank];
-    LEEWAY_ASSERT(link.arrived <= link.sent || rank == owner_);
-    link_scale_.push_back(rank == owner_ ? 1.0 : scale_of_link(link));
-    if (rank != owner_) losses += loss_of_link(link);
+  for (const LinkTally& link : links_) {
+    LEEWAY_ASSERT(link.arrived <= link.sent);
+    link_scale_.push_back(scale_of_link(link));
   }
-  if (links_.size() > 1) loss_ = losses / static_cast<double>(links_.size() - 1);
 }
 
 BlockScales ScalePlan::complete_scales(std::span<float> out) const {
@@ -237,70 +228,72 @@ void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<flo
 // mean G_o/c_o is it, which changes the owner's scale only; an owner without units, or whose own is
 // missing, has no mean and leaves plain Horvitz-Thompson.
 float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
-  double held = 0.0;
-  for_each_rank(mask, [&](std::size_t rank) { held += link_scale_[rank] * links_[rank].weight; });
-  const double share = 1.0 - held / total_weight_;
-  if (external_control_) return to_scale(share);
   const double own = links_[owner_].weight;
-  if (own > 0.0 && has_rank(mask, owner_)) out[owner_] = to_scale(fair_ + gain_ * share / own);
+  double held = 0.0;
+  for_each_rank(mask, [&](std::size_t rank) {
+    if (rank != owner_ || external_control_) held += link_scale_[rank] * links_[rank].weight;
+  });
+  if (external_control_) return to_scale(1.0 - held / total_weight_);
+  if (own > 0.0 && has_rank(mask, owner_))
+    out[owner_] = to_scale(gain_ * (1.0 - held / total_weight_) / own * link_scale_[owner_]);
   return 0.0f;
 }
 
-double ScalePlan::relative_variance() const {
-  if (!(total_weight_ > 0.0) || !(loss_ > 0.0)) return 0.0;
-  switch (estimator_) {
-    case Estimator::zero_fill:
-    case Estimator::horvitz_thompson:
-      return gain_ * gain_ * link_variance();
-    case Estimator::augmented:
-      return gain_ * gain_ * (external_control_ ? 1.0 : 2.0) * link_variance();
-    case Estimator::ratio:
-    case Estimator::symmetric_ratio:
-    case Estimator::stratified:
-      return gain_ * gain_ * pooled_variance();
-  }
-  return 0.0;
-}
-
-// Estimators that treat every link by itself: the variances of the links add up. A link that
-// brought nothing counts with the whole square of what it should have brought.
-double ScalePlan::link_variance() const {
-  double variance = 0.0;
+WeightMoments ScalePlan::moments(std::span<const float> scales, float control) const {
+  WeightMoments packet{.sum = control, .control_squares = double{control} * control};
   for (std::size_t rank = 0; rank < links_.size(); ++rank) {
-    if (rank == owner_) continue;
-    const double share = links_[rank].weight / total_weight_;
-    const double rate = 1.0 - loss_of_link(links_[rank]);
-    double inflation = rate > 0.0 ? link_scale_[rank] - 1.0 : 1.0;
-    if (estimator_ == Estimator::zero_fill) inflation = rate * (1.0 - rate);
-    variance += share * share * inflation;
+    const double weight = scales[rank] * links_[rank].weight / gain_;
+    const double fair = fair_ * links_[rank].weight / gain_;
+    packet.sum += weight;
+    packet.squares += weight * weight;
+    if (rank != owner_) packet.encoded_squares += weight * weight;
+    packet.fair_products += weight * fair;
+    packet.fair_squares += fair * fair;
   }
-  return variance;
+  packet.sum_squared = packet.sum * packet.sum;
+  return packet;
 }
 
-double ScalePlan::concentration() const {
-  if (!(total_weight_ > 0.0)) return 1.0;
-  double squared_weights = 0.0;
-  for (const LinkTally& link : links_) squared_weights += link.weight * link.weight;
-  return static_cast<double>(links_.size()) * squared_weights / (total_weight_ * total_weight_);
+WeightMoments ScalePlan::complete_moments() const {
+  WeightMoments packet{.sum = 1.0, .sum_squared = 1.0};
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    const double fair = fair_ * links_[rank].weight / gain_;
+    packet.squares += fair * fair;
+    if (rank != owner_) packet.encoded_squares += fair * fair;
+  }
+  packet.fair_products = packet.fair_squares = packet.squares;
+  return packet;
 }
 
-// Estimators that pool the links: expected sum of squared shares less that of the loss-free mean,
-// for equal links with the mean loss rate. Unequal weights enter as the factor by which they reduce
-// the effective number of contributions.
-double ScalePlan::pooled_variance() const {
-  const auto size = static_cast<std::uint32_t>(links_.size());
-  const double n = size;
-  double shares = 0.0;
-  if (estimator_ == Estimator::ratio) {
-    shares = mean_owner_share(size, loss_);
-  } else if (estimator_ == Estimator::symmetric_ratio) {
-    shares = mean_inverse_count(size, loss_);
-  } else {
-    const double alone = std::pow(loss_, n - 1.0);  // nobody else arrived: the owner stands for all
-    const double rest = (n - 1.0) / n;
-    shares = (1.0 - alone) / (n * n) + rest * rest * mean_inverse_count(size - 1, loss_) + alone;
-  }
-  return std::max(0.0, concentration() * (shares - 1.0 / n));
+WeightMoments WeightMoments::lossless(std::uint32_t ranks) {
+  const double fair = 1.0 / ranks;
+  return {.sum = 1.0,
+          .sum_squared = 1.0,
+          .squares = fair,
+          .encoded_squares = fair * (1.0 - fair),
+          .fair_products = fair,
+          .fair_squares = fair};
+}
+
+void WeightMoments::add(const WeightMoments& packet, double elements) {
+  sum += elements * packet.sum;
+  sum_squared += elements * packet.sum_squared;
+  squares += elements * packet.squares;
+  encoded_squares += elements * packet.encoded_squares;
+  control_squares += elements * packet.control_squares;
+  fair_products += elements * packet.fair_products;
+  fair_squares += elements * packet.fair_squares;
+}
+
+WeightMoments WeightMoments::over(double elements) const {
+  if (elements == 0.0) return {};
+  return {.sum = sum / elements,
+          .sum_squared = sum_squared / elements,
+          .squares = squares / elements,
+          .encoded_squares = encoded_squares / elements,
+          .control_squares = control_squares / elements,
+          .fair_products = fair_products / elements,
+          .fair_squares = fair_squares / elements};
 }
 
 }  // namespace leeway::estimate

@@ -21,10 +21,11 @@
 
 namespace leeway::estimate {
 
-// An owner's knowledge of one link into it when an operation settles.
+// An owner's knowledge of one link into it when an operation settles. Of its own contribution: the
+// same, as if a link had brought it.
 struct LinkTally {
   std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
-  std::uint32_t arrived = 0;  // k_i: how many of them arrived, 0 .. n_i
+  std::uint32_t arrived = 0;  // k_i: how many of them can be used, 0 .. n_i
   // c_i: units behind the contribution, >= 0. It travels with the packets, so it is unknown (NaN)
   // where none arrived; the mean of the known weights then stands for it. Negative or infinite
   // weights count as unknown.
@@ -45,6 +46,24 @@ struct BlockScales {
   float control = 0.0f;   // scale of the external control variate; 0 unless augmented has one
 };
 
+// By which weights a result summed its contributions: means over its elements of what the weights
+// w_i of a packet come to. w_i is the result's part of rank i's contribution per unit of work, f_i
+// its part when nothing is lost. Of a sum both are those of the average.
+struct WeightMoments {
+  double sum = 0.0;              // of sum w, the control variate's weight included
+  double sum_squared = 0.0;      // of (sum w)^2
+  double squares = 0.0;          // of sum w^2
+  double encoded_squares = 0.0;  // of sum w^2 without the owner's, which is not encoded
+  double control_squares = 0.0;  // of the square of an external control variate's weight
+  double fair_products = 0.0;    // of sum w f
+  double fair_squares = 0.0;     // of sum f^2
+
+  void add(const WeightMoments& packet, double elements);  // for means of many packets, then
+  WeightMoments over(double elements) const;               // these; of none zeros
+  // Nothing lost: w = f.
+  static WeightMoments lossless(std::uint32_t ranks);
+};
+
 // Heard rates below this count as this: a rank that was silent for long weighs at most twice its
 // share when it returns. The price is a bias on links of which most flows are cut.
 inline constexpr double kHeardRateMin = 0.5;
@@ -55,9 +74,8 @@ class ScalePlan {
  public:
   struct Inputs {
     Estimator estimator = Estimator::ratio;
-    ReduceOp op = ReduceOp::avg;  // sum or avg
-    std::span<const LinkTally>
-        links;  // by rank, the owner's own included (only its weight is used)
+    ReduceOp op = ReduceOp::avg;       // sum or avg
+    std::span<const LinkTally> links;  // by rank, the owner's own included
     Rank owner = 0;
     bool external_control = false;  // augmented: the caller brings a control variate
     std::uint64_t seed = 0;         // the communicator's; with `step` it keys the virtual losses
@@ -82,17 +100,10 @@ class ScalePlan {
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;
 
-  // Loss-induced variance of one element of the result, in units of the mean square of one
-  // contribution per unit (G_i/c_i); 0 when nothing was lost. Estimated from the realised rates
-  // k_i/n_i. With contributions of mean zero, equal mean square and independent of each other it is
-  // unbiased on equal links; a mean they have in common changes nothing for zero_fill and
-  // horvitz_thompson, and makes it an upper bound for the others. Biases (zero_fill's, ratio's on
-  // unequal data) are no variance and not in it. Formulas: README.md, "Variance".
-  double relative_variance() const;
-
-  // N sum c^2 / (sum c)^2: 1 for equal weights, N where one rank has all units; 1 where nobody has
-  // any.
-  double concentration() const;
+  // Of one packet with these scales and this control variate; of a complete one, whatever the
+  // rounding of its scales.
+  WeightMoments moments(std::span<const float> scales, float control) const;
+  WeightMoments complete_moments() const;
 
  private:
   struct Present {
@@ -112,21 +123,16 @@ class ScalePlan {
   void rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const;
   float place_control(std::span<const std::uint64_t> mask, std::span<float> out) const;
 
-  double pooled_variance() const;
-  double link_variance() const;
-
   Estimator estimator_ = Estimator::ratio;
   Rank owner_ = 0;
   bool external_control_ = false;
   std::uint64_t seed_ = 0;
   std::uint32_t step_ = 0;
-  std::vector<LinkTally> links_;  // weights completed: every c_i is known or assumed
-  std::vector<double>
-      link_scale_;  // w_i = n_i/k_i over the heard rate; 1 for the owner; 0 where nothing arrived
-  double total_weight_ = 0.0;  // C = sum of c_i over all ranks
-  double gain_ = 1.0;          // result over average: N for a sum, else 1
+  std::vector<LinkTally> links_;    // weights completed: every c_i is known or assumed
+  std::vector<double> link_scale_;  // w_i = n_i/k_i over the heard rate; 0 where nothing arrived
+  double total_weight_ = 0.0;       // C = sum of c_i over all ranks
+  double gain_ = 1.0;               // result over average: N for a sum, else 1
   double fair_ = 0.0;  // gain/C, the scale of a contribution when nothing is lost; 0 when C = 0
-  double loss_ = 0.0;  // mean realised loss rate of the links into the owner
 };
 
 }  // namespace leeway::estimate

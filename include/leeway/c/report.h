@@ -12,21 +12,21 @@ extern "C" {
 // Room for one report, to be used again and again. A call that fails leaves it as it was.
 typedef struct leeway_report leeway_report;
 
-// Numbers of an operation as this rank saw it.
+// Numbers of an operation as this rank saw it: none speaks of what other ranks got.
 typedef struct leeway_report_summary {
   size_t size;                         // of this struct
   uint64_t sequence;                   // number of the operation on its communicator
   uint64_t peer_count;                 // for leeway_report_peer()
   uint64_t message_count;              // for leeway_report_message()
-  double loss;                         // packets missing over those expected, after repair
-  double loss_first_pass;              // what the network lost of all copies
+  double loss;                         // packets missing over those expected here, after repair
+  double loss_first_pass;              // the same before any repair: lost, or too late
   uint64_t bytes_sent;                 // payload of datagrams: headers, repairs and copies included
   int64_t gate_ns;                     // submission until every needed peer had opened it
   int64_t reduce_ns;                   // submission until this rank's shard was settled
   int64_t spread_ns;                   // from there to completion
   int64_t total_ns;                    // submission until completion
-  int32_t deadline_cut;                // flag: settled by the deadline
-  int32_t agreed;                      // flag: all ranks hold the same bits
+  int32_t deadline_cut;                // flag: settled on this rank by the deadline
+  int32_t complete;                    // flag: nothing of this rank's result is missing
   uint64_t elements_missing;           // result elements that no packet brought
   uint64_t elements_untouched;         // of our shard, to which nobody contributed any weight
   uint32_t contributions_fetched;      // lost as a whole and fetched by asking again
@@ -34,15 +34,15 @@ typedef struct leeway_report_summary {
   leeway_estimator estimator;          // used
   uint32_t contributors_min;           // of the packet with the fewest
   double contributors_mean;            // over packets
-  double variance_estimate;            // of the result, by loss
+  double variance_estimate;            // of the result, by loss, per element; NaN: not known
   int32_t noise_measured;              // flag: the members below say something
   int32_t reserved;                    // 0
   double noise_gradient_mean_square;   // of the true gradient
   double noise_dispersion;             // variance of one rank's contribution around it
-  double noise_quantisation_variance;  // of the result
-  double noise_loss_variance;          // of the result
+  double noise_quantisation_variance;  // of the average
+  double noise_loss_variance;          // of the average: distance to gain times that without loss
   double noise_loss;                   // part of the reduce half's packets that is missing
-  double noise_gain;                   // of the gradient's part in the result
+  double noise_gain;                   // part of the gradient that is in the result
   double noise_ratio;                  // gain times rms gradient over rms noise
   uint64_t non_finite;                 // packets of contributions left out: infinities and NaNs
   uint32_t sites;                      // contributors are so many sites; 0: ranks

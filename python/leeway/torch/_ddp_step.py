@@ -97,7 +97,7 @@ class Step:
     def _agree(self, error):
         if error is not None or not self._lossy or not self._keep_equal:
             return self._finish(error)
-        missing = torch.tensor([0 if bucket.report.agreed else max(bucket.report.elements_missing, 1) for bucket in self._buckets])
+        missing = torch.tensor([0 if bucket.report.complete else max(bucket.report.elements_missing, 1) for bucket in self._buckets])
         table = torch.empty(self._communicator.size, len(self._buckets), dtype=torch.int64)
         try:
             work = self._communicator.all_gather_async(missing, table, _WHOLE)

@@ -192,7 +192,7 @@ class DiLoCo:
         mine = torch.ones(1)
         try:
             self.reports[number] = fragment.work.wait()
-            mine[0] = self.reports[number].agreed
+            mine[0] = self.reports[number].complete
         except DeadlineExceededError:
             mine[0] = 0
         finally:

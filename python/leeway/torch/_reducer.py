@@ -79,7 +79,7 @@ class GradientReducer:
         works = [self._begin(bucket, self._options, weight) for bucket in self._buckets]
         reports = [work.wait() for work in works]
         used = [weight != 0 and parameter.grad is not None for parameter in self._parameters]
-        not_used, have_all = self._agree([not one for one in used], [report.agreed for report in reports])
+        not_used, have_all = self._agree([not one for one in used], [report.complete for report in reports])
         for number, bucket in enumerate(self._buckets):
             if not have_all[number]:
                 self.repeated += 1

@@ -32,7 +32,7 @@ void merge(const CollectiveReport& part, std::size_t parts, CollectiveReport& wh
   whole.bytes_sent += part.bytes_sent;
   whole.times.total += part.times.total;
   whole.deadline_cut = whole.deadline_cut || part.deadline_cut;
-  whole.agreed = whole.agreed && part.agreed;
+  whole.complete = whole.complete && part.complete;
   whole.codec = part.codec;
   if (part.noise.measured) whole.noise = part.noise;
 }

@@ -41,8 +41,8 @@ void add_report(std::string& line, const CollectiveReport& report) {
   add(line, ",\"us\":%.1f,\"bytes_sent\":%llu,\"loss\":%.9g,\"loss_first_pass\":%.9g",
       static_cast<double>(report.times.total.count()) / kMicro,
       static_cast<unsigned long long>(report.bytes_sent), report.loss, report.loss_first_pass);
-  add(line, ",\"codec\":%s,\"agreed\":%s,\"deadline_cut\":%s",
-      quoted(to_string(report.codec)).c_str(), report.agreed ? "true" : "false",
+  add(line, ",\"codec\":%s,\"complete\":%s,\"deadline_cut\":%s",
+      quoted(to_string(report.codec)).c_str(), report.complete ? "true" : "false",
       report.deadline_cut ? "true" : "false");
   if (report.noise.measured)
     add(line, ",\"gradient_to_noise\":%.6g",

@@ -163,8 +163,10 @@ TEST(CReport, SaysWhatArrived) {
     EXPECT_EQ(summary.estimator, LEEWAY_RATIO);
     EXPECT_GT(summary.loss_first_pass, 0.05);
     EXPECT_LT(summary.loss_first_pass, 0.4);
-    EXPECT_TRUE(summary.agreed);
+    EXPECT_TRUE(summary.complete);
     EXPECT_GT(summary.total_ns, 0);
+    EXPECT_TRUE(summary.noise_measured);
+    EXPECT_DOUBLE_EQ(summary.variance_estimate, summary.noise_loss_variance);
     leeway_peer_report peer = LEEWAY_PEER_REPORT_INIT;
     EXPECT_DONE(leeway_report_peer(report, 1, &peer));
     EXPECT_GT(peer.expected, 0u);

@@ -142,7 +142,7 @@ TEST(AutomaticCodecEngine, AgreesOverALossyNetworkWithManyCallsInFlight) {
 }
 
 TEST(AutomaticCodec, ExchangesOncePerPeriodAndNotAtTheStart) {
-  AutomaticCodec automatic(2);
+  AutomaticCodec automatic;
   for (std::uint64_t call = 0; call < 3 * AutomaticCodec::kPeriod; ++call) {
     const std::uint64_t number = automatic.next_number();
     EXPECT_EQ(number, call);
@@ -154,7 +154,7 @@ TEST(AutomaticCodec, ExchangesOncePerPeriodAndNotAtTheStart) {
 
 TEST(AutomaticCodec, WaitsForAnExchangeOnlyOnePeriodLater) {
   constexpr std::uint64_t kPeriod = AutomaticCodec::kPeriod;
-  AutomaticCodec automatic(2);
+  AutomaticCodec automatic;
   Request& exchange = automatic.exchange(kPeriod, {});
   EXPECT_TRUE(automatic.ready(kPeriod));
   EXPECT_TRUE(automatic.ready(2 * kPeriod - 1));
@@ -164,7 +164,7 @@ TEST(AutomaticCodec, WaitsForAnExchangeOnlyOnePeriodLater) {
 }
 
 TEST(AutomaticCodec, KeepsItsChoiceWhenNothingWasMeasured) {
-  AutomaticCodec automatic(2);
+  AutomaticCodec automatic;
   Request& exchange = automatic.exchange(AutomaticCodec::kPeriod, {});
   automatic.on_start(exchange);
   exchange.done = true;
@@ -172,7 +172,7 @@ TEST(AutomaticCodec, KeepsItsChoiceWhenNothingWasMeasured) {
 }
 
 TEST(AutomaticCodec, KeepsItsChoiceWhenAnExchangeFailed) {
-  AutomaticCodec automatic(2);
+  AutomaticCodec automatic;
   Request& exchange = automatic.exchange(AutomaticCodec::kPeriod, {});
   exchange.status = Status::error(StatusCode::kDeadlineExceeded, "rank 1 is silent");
   exchange.done = true;

@@ -109,10 +109,10 @@ TEST(CompetitorMistake, AReducedChunkThatIsLostDivergesSilently) {
     for (Rank rank = 0; rank < 4; ++rank) {
       const CollectiveReport& report = requests[rank]->report;
       if (lossy_spread) {
-        EXPECT_FALSE(report.agreed);
+        EXPECT_FALSE(report.complete);
         EXPECT_GT(report.elements_missing, 0u);
       } else {
-        EXPECT_TRUE(report.agreed);
+        EXPECT_TRUE(report.complete);
         EXPECT_EQ(data[rank], data[0]);
       }
     }

@@ -52,7 +52,7 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     ASSERT_TRUE(request->status.ok()) << request->status.text();
     EXPECT_TRUE(request->report.deadline_cut);
     EXPECT_LE(request->report.times.total, 20ms + kTick);
-    EXPECT_FALSE(request->report.agreed);
+    EXPECT_FALSE(request->report.complete);
     // The stopped rank's shard: nobody reduced it
     EXPECT_EQ(request->report.elements_missing, 25024u);
   }

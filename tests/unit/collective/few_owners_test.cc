@@ -119,7 +119,7 @@ TEST_P(FewOwnersUnderLoss, AllRanksAgree) {
       ASSERT_TRUE(group.run(requests));
       for (Rank rank = 0; rank < kRanks; ++rank) {
         ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
-        EXPECT_TRUE(requests[rank]->report.agreed);
+        EXPECT_TRUE(requests[rank]->report.complete);
         EXPECT_FALSE(requests[rank]->report.deadline_cut);
         EXPECT_EQ(data[rank], data[0]) << "turn " << turn;
       }
@@ -215,7 +215,7 @@ TEST_P(FewOwnersAndTheDead, LossyCallsEndByTheirDeadlineThenWithoutWaiting) {
     const bool owner_is_dead = (GetParam() + turn) % kRanks == kVictim;
     for (Rank rank = 0; rank < kVictim; ++rank) {
       const CollectiveReport& report = call.report(rank);
-      EXPECT_EQ(report.agreed, !owner_is_dead);
+      EXPECT_EQ(report.complete, !owner_is_dead);
       EXPECT_EQ(report.elements_missing, owner_is_dead ? kOneDatagram : 0u);
       EXPECT_EQ(call.data(rank), call.data(0));
       if (owner_is_dead) {

@@ -55,7 +55,7 @@ void expect_ok(const std::vector<std::unique_ptr<SiteRanks::Call>>& calls, int s
   for (const auto& call : calls) {
     EXPECT_TRUE(call->outcome.status.ok()) << call->outcome.status.c_str();
     EXPECT_EQ(call->outcome.report.sites, static_cast<std::uint32_t>(sites));
-    EXPECT_TRUE(call->outcome.report.agreed);
+    EXPECT_TRUE(call->outcome.report.complete);
     EXPECT_EQ(call->outcome.report.loss, 0.0);
   }
 }
@@ -192,7 +192,7 @@ TEST_P(Estimators, AreUnbiasedOverSites) {
     for (const CollectiveReport& report : reports) {
       EXPECT_EQ(report.sites, 3u);
       EXPECT_GT(report.loss, 0.0);
-      EXPECT_TRUE(report.agreed);
+      EXPECT_TRUE(report.complete);
       EXPECT_LE(report.contributors.histogram.size(), kSites + 1u);
       contributors += report.contributors.mean;
     }
@@ -270,7 +270,7 @@ TEST(HierarchicalCall, ALossyCallEndsWithoutADeadRank) {
   for (Rank rank = 0; rank < 3; ++rank)
     EXPECT_TRUE(calls[rank]->outcome.status.ok()) << calls[rank]->outcome.status.c_str();
   // Rank 2 lacks what rank 3 should have spread in their site: half of the tensor.
-  EXPECT_FALSE(calls[2]->outcome.report.agreed);
+  EXPECT_FALSE(calls[2]->outcome.report.complete);
   EXPECT_NEAR(static_cast<double>(calls[2]->outcome.report.elements_missing), 4'000, 64);
   // The first half has all of three ranks, whose mean the live ranks of a site stand for.
   EXPECT_EQ(buffers.out[0][5], (value(0, 5) + value(1, 5) + value(2, 5)) / 3.0f);
@@ -344,7 +344,7 @@ TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   ASSERT_TRUE(ranks.run(calls));
   for (Rank rank = 0; rank < 4; ++rank) {
     EXPECT_TRUE(calls[rank]->outcome.status.ok()) << calls[rank]->outcome.status.c_str();
-    EXPECT_FALSE(calls[rank]->outcome.report.agreed) << rank;
+    EXPECT_FALSE(calls[rank]->outcome.report.complete) << rank;
   }
   EXPECT_NE(buffers.out[0], buffers.out[2]);
 }

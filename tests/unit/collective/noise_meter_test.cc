@@ -39,16 +39,21 @@ TEST(NoiseMeter, MeasuresEveryPlaceEquallyOftenOverOperations) {
 TEST(NoiseMeter, MeansArePerElementAndPerUnitOfWork) {
   NoiseMeter meter;
   EXPECT_TRUE(meter.empty());
-  meter.add_result(std::array{1.0f, 3.0f}, 0.5);  // 0.25 and 2.25
-  meter.add_result(std::array{2.0f}, 1.0);        // 4
-  meter.add_own(std::array{4.0f, 0.0f}, 0.25);    // 1 and 0
+  meter.add_result(std::array{1.0f, 3.0f}, 0.5, {.sum = 1.0});  // 0.25 and 2.25
+  meter.add_result(std::array{2.0f}, 1.0, {.sum = 0.25});       // 4
+  meter.add_weights({.sum = 0.5}, 1);
+  meter.add_weights({.sum = 0.25}, 3);
+  meter.add_own(std::array{4.0f, 0.0f}, 0.25);                                 // 1 and 0
+  meter.add_control(std::array{4.0f, 0.0f}, 0.25, std::array{1.0f, 2.0f}, 2);  // 1 and 16
   EXPECT_FALSE(meter.empty());
-  const auto statistics = meter.complete({.ranks = 3, .loss = 0.5});
+  const auto statistics = meter.complete({.ranks = 3});
   EXPECT_DOUBLE_EQ(statistics.result_mean_square, 6.5 / 3);
   EXPECT_DOUBLE_EQ(statistics.contribution_mean_square, 0.5);
   EXPECT_EQ(statistics.quantisation_variance, 0.0);
   EXPECT_EQ(statistics.ranks, 3u);
-  EXPECT_EQ(statistics.loss, 0.5);
+  EXPECT_DOUBLE_EQ(statistics.control_mean_square, 8.5);
+  EXPECT_DOUBLE_EQ(statistics.measured_weights.sum, 0.75);
+  EXPECT_DOUBLE_EQ(statistics.weights.sum, 0.3125);
 }
 
 TEST(NoiseMeter, EncodingErrorsAreThoseOfTheReceiver) {
@@ -66,13 +71,13 @@ TEST(NoiseMeter, EncodingErrorsAreThoseOfTheReceiver) {
 
 TEST(NoiseMeter, KnowsNothingWithoutUnitsOfItsOwn) {
   NoiseMeter meter;
-  meter.add_result(std::array{1.0f}, 1.0);
+  meter.add_result(std::array{1.0f}, 1.0, {});
   EXPECT_TRUE(meter.empty());
 }
 
 TEST(NoiseMeter, ForgetsWithReset) {
   NoiseMeter meter;
-  meter.add_result(std::array{1.0f}, 1.0);
+  meter.add_result(std::array{1.0f}, 1.0, {});
   meter.add_own(std::array{1.0f}, 1.0);
   EXPECT_FALSE(meter.empty());
   meter.reset();

@@ -150,6 +150,94 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Codec::native, Codec::fp16, Codec::nvfp4),
                        ::testing::Values(Delivery::Kind::bounded, Delivery::Kind::best_effort)));
 
+// The estimators that scale by what a link brought count it as lost there, too: the link's other
+// packets stand for it, and the shard's mean is that of all contributions.
+TEST(NonFiniteContribution, IsMadeUpForByTheOtherPacketsOfItsLink) {
+  constexpr std::size_t kPackets = 4;
+  constexpr std::size_t kShard = kPackets * 96;  // datagrams of 512 bytes
+  for (const Estimator estimator : {Estimator::horvitz_thompson, Estimator::augmented}) {
+    for (const CodecOptions codec : {Codec::native, Codec::bf16, Codec::fp8_e4m3_block}) {
+      EngineGroup group(GroupOptions{.size = 3, .datagram_bytes = 512});
+      std::array<std::vector<float>, 3> data;
+      std::array<std::vector<float>, 3> results;
+      const auto requests = group.submit_all([&](Rank rank) {
+        data[rank].assign(3 * kShard, static_cast<float>(1 << rank));
+        if (rank == 2) data[rank][100] = kInf;              // of rank 0's shard
+        if (rank == 2) data[rank][kShard] = std::nanf("");  // of rank 1's
+        if (rank == 2) data[rank][2 * kShard - 1] = -kInf;
+        results[rank].resize(kShard);
+        OperationSpec spec{.kind = OperationKind::reduce_scatter,
+                           .input = std::span(std::as_const(data[rank])),
+                           .output = std::span(results[rank])};
+        spec.options.op = ReduceOp::avg;
+        spec.options.delivery = best_effort(10s);
+        spec.options.estimator = estimator;
+        spec.options.codec = codec;
+        return spec;
+      });
+      ASSERT_TRUE(group.run(requests));
+      for (Rank rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(requests[rank]->report.non_finite, rank == 0 ? 1u : rank == 1 ? 2u : 0u);
+        double sum = 0.0;
+        for (const float value : results[rank]) sum += value;
+        EXPECT_NEAR(sum / kShard, 7.0 / 3.0, 1e-5)
+            << "rank " << rank << ", " << to_string(estimator) << ", " << to_string(codec);
+      }
+    }
+  }
+}
+
+// Its own contribution is no exception.
+TEST(NonFiniteContribution, OfTheOwnerIsMadeUpForByItsOtherPackets) {
+  constexpr std::size_t kShard = 4 * 96;
+  EngineGroup group(GroupOptions{.size = 2, .datagram_bytes = 512});
+  std::array<std::vector<float>, 2> data;
+  std::array<std::vector<float>, 2> results;
+  const auto requests = group.submit_all([&](Rank rank) {
+    data[rank].assign(2 * kShard, rank == 0 ? 1.0f : 5.0f);
+    if (rank == 0) data[rank][0] = kInf;
+    results[rank].resize(kShard);
+    OperationSpec spec{.kind = OperationKind::reduce_scatter,
+                       .input = std::span(std::as_const(data[rank])),
+                       .output = std::span(results[rank])};
+    spec.options.op = ReduceOp::avg;
+    spec.options.delivery = best_effort(10s);
+    spec.options.estimator = Estimator::horvitz_thompson;
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(requests[0]->report.non_finite, 1u);
+  double sum = 0.0;
+  for (const float value : results[0]) sum += value;
+  EXPECT_NEAR(sum / kShard, 3.0, 1e-5);
+}
+
+// A receiver sees only what a codec sends: none of them makes a number of what is none.
+TEST(NonFiniteContribution, IsSeenThroughEveryCodec) {
+  for (int i = 0; i < kCodecCount; ++i) {
+    const auto codec = static_cast<Codec>(i);
+    if (codec == Codec::automatic) continue;
+    for (const float odd : {kInf, -kInf, std::nanf("")}) {
+      EngineGroup group(GroupOptions{.size = 2});
+      std::array<std::vector<float>, 2> data;
+      const auto requests = group.submit_all([&](Rank rank) {
+        data[rank].assign(kOddCount, 1.0f);
+        if (rank == 0) data[rank][kOddCount - 1] = odd;  // of rank 1's shard
+        OperationSpec spec{.kind = OperationKind::all_reduce};
+        spec.input = spec.output = std::span(data[rank]);
+        spec.options.op = ReduceOp::avg;
+        spec.options.delivery = best_effort(10s);
+        spec.options.codec = codec;
+        spec.options.spread_codec = CodecOptions(Codec::fp32);
+        return spec;
+      });
+      ASSERT_TRUE(group.run(requests));
+      EXPECT_EQ(requests[1]->report.non_finite, 1u) << to_string(codec) << " of " << odd;
+      EXPECT_EQ(data[0][kOddCount - 1], 1.0f) << to_string(codec) << " of " << odd;
+    }
+  }
+}
+
 // One call of three ranks whose first has a NaN at the front of its own shard and nothing else.
 template <typename T>
 class NonFiniteOf : public ::testing::Test {};

@@ -42,7 +42,7 @@ void expect_exact(const CallShape& shape, double loss) {
   EXPECT_TRUE(call.check());
   for (const Request* request : call.requests()) {
     EXPECT_EQ(request->report.loss, 0.0);
-    EXPECT_TRUE(request->report.agreed);
+    EXPECT_TRUE(request->report.complete);
   }
   EXPECT_TRUE(group.settle());
 }

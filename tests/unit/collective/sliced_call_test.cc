@@ -131,7 +131,7 @@ struct Merged : ::testing::Test {
 };
 
 TEST_F(Merged, CountsAddAndOneSliceThatIsNotAgreedIsEnough) {
-  parts[1].report.agreed = false;
+  parts[1].report.complete = false;
   parts[1].report.deadline_cut = true;
   parts[1].report.peers[1].missed = false;
   parts[1].report.elements_missing = 3;
@@ -151,7 +151,7 @@ TEST_F(Merged, CountsAddAndOneSliceThatIsNotAgreedIsEnough) {
   EXPECT_DOUBLE_EQ(report.loss, 1.0 - 38.0 / 40);
   EXPECT_DOUBLE_EQ(report.loss_first_pass, 1.0 - 36.0 / 40);
   EXPECT_EQ(report.bytes_sent, 2'000u);
-  EXPECT_FALSE(report.agreed);
+  EXPECT_FALSE(report.complete);
   EXPECT_TRUE(report.deadline_cut);
   EXPECT_EQ(report.elements_missing, 3u);
   EXPECT_EQ(report.elements_untouched, 4u);

@@ -70,7 +70,7 @@ TEST(CommunicatorBlocking, AllReduceSumsOnEveryRank) {
     const auto report = communicator.all_reduce(std::span(data));
     ASSERT_TRUE(report.ok()) << report.status().text();
     EXPECT_THAT(data, Each(10.0f));
-    EXPECT_TRUE(report->agreed);
+    EXPECT_TRUE(report->complete);
     EXPECT_EQ(report->peers.size(), 3u);
   });
 }
@@ -220,7 +220,7 @@ TEST(CommunicatorErrors, ALossyCallReturnsByItsDeadlineWithWhatItHas) {
   const auto report = group[0]->all_reduce(std::span(data), options);
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_TRUE(report->deadline_cut);
-  EXPECT_FALSE(report->agreed);
+  EXPECT_FALSE(report->complete);
   EXPECT_GT(report->elements_missing, 0u);
   EXPECT_EQ(report->loss, 1.0);
 }

@@ -193,7 +193,7 @@ TEST_F(Sites, LossyCallsAgreeOnAllRanks) {
           at(rank).all_reduce(std::span(own), {.op = ReduceOp::avg, .delivery = best_effort(5s)});
       ASSERT_TRUE(report.ok()) << report.status().c_str();
       EXPECT_EQ(report->sites, 2u);
-      EXPECT_TRUE(report->agreed);
+      EXPECT_TRUE(report->complete);
       lost += report->loss;
     }
     EXPECT_GT(lost, 0.0);

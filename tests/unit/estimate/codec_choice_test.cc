@@ -138,8 +138,7 @@ TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
 // Four ranks whose contributions have mean square 1.
 ChoiceInputs inputs(double sigma, double gradient, double loss_variance = 0.0) {
   return {.sigma_log2 = sigma,
-          .ranks = 4,
-          .mean_square = 1.0,
+          .encoded_mean_square = 3.0 / 16.0,
           .gradient_mean_square = gradient,
           .loss_variance = loss_variance};
 }
@@ -260,7 +259,7 @@ TEST(ChooseCodec, LossLeavesLessForQuantisation) {
   EXPECT_EQ(level(chosen(inputs(1.0, 6.1 * noise, 1.1 * noise))), 6);
   // What arrives is scaled up, its quantisation with it.
   ChoiceInputs lossy = inputs(1.0, 3.1 * noise);
-  lossy.loss = 0.3;
+  lossy.encoded_mean_square /= 0.7;
   EXPECT_EQ(level(chosen(lossy)), 6);
 }
 
@@ -271,9 +270,9 @@ TEST(ChooseCodec, AGradientLostInItsSpreadTakesTheMostBits) {
 
 TEST(ChooseCodec, OfNothingToEncodeTakesTheFewestBits) {
   ChoiceInputs alone = inputs(1.0, 1e-9);
-  alone.ranks = 1;
+  alone.encoded_mean_square = 0.0;
   EXPECT_EQ(chosen(alone), Codec::nvfp4);
-  EXPECT_EQ(chosen({.ranks = 8}), Codec::nvfp4);  // all zeros
+  EXPECT_EQ(chosen(ChoiceInputs{}), Codec::nvfp4);  // all zeros
 }
 
 TEST(ChooseCodec, ValuesThatAreNoNumbersTakeTheMostBits) {
@@ -283,10 +282,7 @@ TEST(ChooseCodec, ValuesThatAreNoNumbersTakeTheMostBits) {
     EXPECT_EQ(chosen(inputs(1.0, bad)), Codec::bf16);
     EXPECT_EQ(chosen(inputs(1.0, 0.5, bad)), Codec::bf16);
     ChoiceInputs other = inputs(1.0, 0.5);
-    other.mean_square = bad;
-    EXPECT_EQ(chosen(other), Codec::bf16);
-    other = inputs(1.0, 0.5);
-    other.loss = bad;
+    other.encoded_mean_square = bad;
     EXPECT_EQ(chosen(other), Codec::bf16);
   }
 }

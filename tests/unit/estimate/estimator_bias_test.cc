@@ -193,18 +193,18 @@ TEST(FourRanks, AugmentedWithFixedControls) {
   expect_moments(four_ranks(Estimator::augmented, true, 3.0), kTarget, 0.03125);
 }
 
-TEST(FourRanks, VarianceEstimateIsExactWhereItClaimsToBe) {
-  // In units of the mean square of a contribution: links 2, 3, 4 carry squares 4, 9, 16, and the
-  // formula wants equal ones, so give it their mean.
+TEST(FourRanks, MomentsOfTheWeightsGiveTheVariance) {
+  // Links 2, 3, 4 carry squares 4, 9, 16, and the moments want equal ones, so give them their mean.
   const double mean_square = (4.0 + 9.0 + 16.0) / 3;
-  const auto links = equal_links(4, 5, 4);
-  EXPECT_NEAR(ScalePlan({.estimator = Estimator::zero_fill, .links = links}).relative_variance() *
-                  mean_square,
-              0.29, 1e-9);
-  EXPECT_NEAR(
-      ScalePlan({.estimator = Estimator::horvitz_thompson, .links = links}).relative_variance() *
-          mean_square,
-      0.453125, 1e-9);
+  const ScalePlan plan({.estimator = Estimator::horvitz_thompson, .links = equal_links(4, 5, 4)});
+  const double rates[] = {1.0, 0.8, 0.8, 0.8};
+  WeightMoments mean;
+  for_each_pattern(rates, [&](std::uint64_t mask, double probability) {
+    const Scaled scaled(plan, {&mask, 1}, 4);
+    mean.add(plan.moments(scaled.scales, 0.0f), probability);
+  });
+  EXPECT_NEAR((mean.squares - 2.0 * mean.fair_products + mean.fair_squares) * mean_square, 0.453125,
+              1e-6);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <ostream>
 #include <random>
 #include <vector>
@@ -46,10 +48,17 @@ struct Setting {
   double loss;
   bool external_control = false;
   bool weighted = false;
+  // Rank i's link loses 2 i / N of that, so that all of them lose it in the mean.
+  bool unequal = false;
+  std::uint32_t packets = 256;
+  std::uint32_t burst = 1;  // of so many packets each
 };
 void PrintTo(const Setting& setting, std::ostream* out) {
   *out << to_string(setting.estimator) << setting.ranks << "Lose" << std::lround(100 * setting.loss)
-       << (setting.external_control ? "External" : "") << (setting.weighted ? "Weighted" : "");
+       << (setting.external_control ? "External" : "") << (setting.weighted ? "Weighted" : "")
+       << (setting.unequal ? "Unequal" : "");
+  if (setting.burst > 1) *out << "Bursts" << setting.burst;
+  if (setting.packets != 256) *out << "Packets" << setting.packets;
 }
 
 // For four ranks. The owner's square is the mean of all squares, for which the formulas are exact.
@@ -57,8 +66,8 @@ constexpr double kWeights[] = {5, 7, 1, 5};
 double weight_of(const Setting& setting, std::uint32_t rank) {
   return setting.weighted ? kWeights[rank] : 1.0;
 }
-double concentration_of(const Setting& setting) {
-  return setting.weighted ? 4.0 * 100 / (18 * 18) : 1.0;
+double loss_of(const Setting& setting, std::uint32_t rank) {
+  return setting.unequal ? setting.loss * 2.0 * rank / setting.ranks : setting.loss;
 }
 // Of the loss-free average.
 double share_of(const Setting& setting, std::uint32_t rank) {
@@ -74,89 +83,117 @@ std::vector<LinkTally> links_of(const Setting& setting, std::uint32_t sent, std:
 
 constexpr double kGradient = 0.7;    // every element's true gradient is + or - this
 constexpr double kDispersion = 1.3;  // standard deviation of a contribution around it
+constexpr double kGuessError = 0.8;  // standard deviation of a control variate around it
 constexpr double kQuantum = 0.9;     // quantisation adds a uniform number from +-kQuantum/2
 constexpr double kQuantisationVariance = kQuantum * kQuantum / 12.0;
 constexpr double kSpreadVariance = 0.02;
-constexpr std::uint32_t kPackets = 256;
 constexpr std::uint32_t kPacketElements = 4;
 
 // What one operation turned out to be.
 struct Outcome {
   double result = 0.0;          // mean squares over all elements: of the result,
   double contribution = 0.0;    // of one contribution,
+  double control = 0.0;         // of a contribution - the control variate,
   double loss_error = 0.0;      // of the result without quantisation - gain * mean contribution,
   double encoding_error = 0.0;  // and of what quantisation changed
+  double gain = 1.0;
+  WeightMoments weights;
 };
 
 // One lossy average of packets whose contributions arrive independently.
 class Operation {
  public:
-  Operation(const Setting& setting, double gain, std::uint32_t seed)
-      : setting_(setting), gain_(gain), random_(seed) {}
+  Operation(const Setting& setting, std::uint32_t seed) : setting_(setting), random_(seed) {}
 
   Outcome run() {
-    std::vector<LinkTally> links = links_of(setting_, kPackets, 0);
-    std::vector<std::uint64_t> masks(kPackets, 1);  // the owner is rank 0
-    std::bernoulli_distribution arrives(1.0 - setting_.loss);
+    std::vector<LinkTally> links = links_of(setting_, setting_.packets, 0);
+    std::vector<std::uint64_t> masks(setting_.packets, 1);  // the owner is rank 0
     for (std::uint32_t rank = 1; rank < setting_.ranks; ++rank) {
-      for (std::uint64_t& mask : masks) {
-        if (!arrives(random_)) continue;
-        mask |= std::uint64_t{1} << rank;
-        ++links[rank].arrived;
-      }
+      // Flows of which nothing arrives are asked for until something does.
+      while (links[rank].arrived == 0) links[rank].arrived = lose(rank, masks);
     }
     const ScalePlan plan({.estimator = setting_.estimator,
                           .links = links,
                           .external_control = setting_.external_control,
                           .seed = random_()});
-    for (std::uint32_t packet = 0; packet < kPackets; ++packet) {
-      scales_.resize(setting_.ranks);
-      const BlockScales block = plan.scales({&masks[packet], 1}, packet, scales_);
-      for (std::uint32_t i = 0; i < kPacketElements; ++i) add_element(block);
+    std::vector<std::vector<float>> scales(setting_.packets);
+    std::vector<BlockScales> blocks(setting_.packets);
+    for (std::uint32_t packet = 0; packet < setting_.packets; ++packet) {
+      scales[packet].resize(setting_.ranks);
+      blocks[packet] = plan.scales({&masks[packet], 1}, packet, scales[packet]);
+      outcome_.weights.add(plan.moments(scales[packet], blocks[packet].control), 1.0);
+    }
+    outcome_.weights = outcome_.weights.over(setting_.packets);
+    if (setting_.estimator == Estimator::zero_fill) outcome_.gain = outcome_.weights.sum;
+    for (std::uint32_t packet = 0; packet < setting_.packets; ++packet) {
+      for (std::uint32_t i = 0; i < kPacketElements; ++i)
+        add_element(blocks[packet], scales[packet]);
     }
     return outcome_;
   }
 
  private:
-  void add_element(const BlockScales& block) {
-    constexpr double kShare = 1.0 / (kPackets * kPacketElements);
+  // Packets of the link that arrive, in a random order: a burst hits any of them.
+  std::uint32_t lose(std::uint32_t rank, std::vector<std::uint64_t>& masks) {
+    std::vector<std::uint32_t> order(setting_.packets);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), random_);
+    const double loss = loss_of(setting_, rank);
+    // A link is lossy for bursts of this length on average, and that part of its time.
+    std::bernoulli_distribution starts(loss), ends(1.0 / setting_.burst);
+    std::bernoulli_distribution begins(loss / (1.0 - loss) / setting_.burst);
+    bool lossy = starts(random_);
+    std::uint32_t arrived = 0;
+    for (const std::uint32_t packet : order) {
+      if (!lossy) {
+        masks[packet] |= std::uint64_t{1} << rank;
+        ++arrived;
+      }
+      lossy = lossy ? !ends(random_) : begins(random_);
+    }
+    return arrived;
+  }
+
+  void add_element(const BlockScales& block, const std::vector<float>& scales) {
+    const double kPart = 1.0 / (setting_.packets * kPacketElements);
     const double gradient = random_() % 2 == 0 ? kGradient : -kGradient;
-    double exact = block.control * gradient;
+    const double control = gradient + kGuessError * normal_(random_);
+    double exact = block.control * control;
     double error = 0.0;
     double mean = 0.0;
     for (std::uint32_t rank = 0; rank < setting_.ranks; ++rank) {
       const double contribution =
           gradient + kDispersion * normal_(random_);  // per unit, as is its error
-      const double share = scales_[rank] * weight_of(setting_, rank);
+      const double share = scales[rank] * weight_of(setting_, rank);
       exact += share * contribution;
       if (rank != 0) error += share * kQuantum * uniform_(random_);
       mean += contribution * share_of(setting_, rank);
-      outcome_.contribution += kShare * contribution * contribution / setting_.ranks;
+      outcome_.contribution += kPart * contribution * contribution / setting_.ranks;
+      outcome_.control +=
+          kPart * (contribution - control) * (contribution - control) / setting_.ranks;
     }
-    outcome_.result += kShare * (exact + error) * (exact + error);
-    outcome_.loss_error += kShare * (exact - gain_ * mean) * (exact - gain_ * mean);
-    outcome_.encoding_error += kShare * error * error;
+    outcome_.result += kPart * (exact + error) * (exact + error);
+    outcome_.loss_error += kPart * (exact - outcome_.gain * mean) * (exact - outcome_.gain * mean);
+    outcome_.encoding_error += kPart * error * error;
   }
 
   Setting setting_;
-  double gain_;
   std::mt19937 random_;
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_{-0.5, 0.5};
-  std::vector<float> scales_;
   Outcome outcome_;
 };
 
 NoiseStatistics statistics_of(const Setting& setting, const Outcome& outcome) {
   return {.ranks = setting.ranks,
-          .concentration = concentration_of(setting),
           .result_mean_square = outcome.result,
           .contribution_mean_square = outcome.contribution,
+          .control_mean_square = outcome.control,
           .quantisation_variance = kQuantisationVariance,
           .spread_variance = kSpreadVariance,
-          .loss = setting.loss,
-          .estimator = setting.estimator,
-          .external_control = setting.external_control};
+          .weights = outcome.weights,
+          .measured_weights = outcome.weights,
+          .shrinks = setting.estimator == Estimator::zero_fill};
 }
 
 class EstimateNoise : public ::testing::TestWithParam<Setting> {};
@@ -172,20 +209,31 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{Estimator::zero_fill, 4, 0.2, false, true},
         Setting{Estimator::horvitz_thompson, 4, 0.3, false, true},
         Setting{Estimator::augmented, 4, 0.3, false, true},
-        Setting{Estimator::augmented, 4, 0.3, true, true}),
+        Setting{Estimator::augmented, 4, 0.3, true, true},
+        Setting{Estimator::horvitz_thompson, 4, 0.1, false, false, false, 256, 8},
+        Setting{Estimator::augmented, 4, 0.1, false, false, false, 64, 8},
+        Setting{Estimator::ratio, 4, 0.2, false, false, false, 64, 8},
+        Setting{Estimator::zero_fill, 4, 0.2, false, false, false, 64, 8},
+        Setting{Estimator::horvitz_thompson, 4, 0.2, false, false, false, 4},
+        Setting{Estimator::augmented, 4, 0.2, false, false, false, 4},
+        Setting{Estimator::horvitz_thompson, 4, 0.2, false, false, true},
+        Setting{Estimator::augmented, 4, 0.2, false, false, true},
+        Setting{Estimator::stratified, 4, 0.2, false, false, true},
+        Setting{Estimator::ratio, 4, 0.2, false, true, true, 4},
+        Setting{Estimator::zero_fill, 4, 0.2, false, false, true, 1}),
     ::testing::PrintToStringParamName());
 
 TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
-  constexpr std::uint32_t kTrials = 60;
   const Setting setting = GetParam();
-  const double gain = estimate_noise(statistics_of(setting, {})).gain;
+  const std::uint32_t kTrials = 60 * 256 / setting.packets;
   Sample gradient, dispersion, loss, encoding;
   for (std::uint32_t trial = 0; trial < kTrials; ++trial) {
-    const Outcome outcome = Operation(setting, gain, 1000 + trial).run();
+    const Outcome outcome = Operation(setting, 1000 + trial).run();
     const NoiseEstimate estimate = estimate_noise(statistics_of(setting, outcome));
     gradient.add(estimate.gradient_mean_square);
     dispersion.add(estimate.dispersion);
     loss.add(estimate.loss_variance - outcome.loss_error);
+    EXPECT_EQ(estimate.gain, outcome.gain);
     encoding.add(estimate.quantisation_variance - kSpreadVariance - outcome.encoding_error);
   }
   EXPECT_NEAR(gradient.mean(), kGradient * kGradient, kSigmas * gradient.error());
@@ -197,47 +245,15 @@ TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
   EXPECT_LT(encoding.error(), 0.01 * kQuantisationVariance);
 }
 
-// The estimate for contributions of mean square 1 without a common mean, which is how
-// relative_variance() counts. The gradient is linear in the result's mean square, so two values
-// give the one that makes it 0.
-double loss_variance_without_gradient(const Setting& setting) {
-  NoiseStatistics noise = statistics_of(setting, {.contribution = 1.0});
-  const double at_0 = estimate_noise(noise).gradient_mean_square;
-  noise.result_mean_square = 1.0;
-  const double at_1 = estimate_noise(noise).gradient_mean_square;
-  noise.result_mean_square = -at_0 / (at_1 - at_0);
-  return estimate_noise(noise).loss_variance;
-}
-
-TEST_P(EstimateNoise, LossShareIsThatOfScalePlan) {
-  const Setting setting = GetParam();
-  constexpr std::uint32_t kSent = 1000;
-  const auto arrived = static_cast<std::uint32_t>(std::lround(kSent * (1.0 - setting.loss)));
-  const ScalePlan plan({.estimator = setting.estimator,
-                        .links = links_of(setting, kSent, arrived),
-                        .external_control = setting.external_control});
-  EXPECT_DOUBLE_EQ(plan.concentration(), concentration_of(setting));
-  const double n = setting.ranks;
-  double expected = plan.relative_variance();
-  if (setting.estimator == Estimator::zero_fill) {  // there without what the owner is favoured by
-    const double q = 1.0 - setting.loss;
-    const double gain = (1.0 + (n - 1.0) * q) / n;
-    expected += concentration_of(setting) * ((1.0 + (n - 1.0) * q * q) / (n * n) - gain * gain / n);
-  } else if (setting.estimator ==
-             Estimator::symmetric_ratio) {  // there as if nothing were never left
-    const double gain = 1.0 - std::pow(setting.loss, n);
-    expected += (1.0 - gain * gain) / n;
-  }
-  EXPECT_NEAR(loss_variance_without_gradient(setting), expected, 1e-12);
-}
-
 TEST(EstimateNoiseOfOneRank, IsTheQuantisationAlone) {
+  const WeightMoments kAlone = WeightMoments::lossless(1);
   const NoiseEstimate estimate = estimate_noise({.ranks = 1,
                                                  .result_mean_square = 4.0,
                                                  .contribution_mean_square = 4.0,
                                                  .quantisation_variance = 7.0,
                                                  .spread_variance = 0.25,
-                                                 .loss = 0.5});
+                                                 .weights = kAlone,
+                                                 .measured_weights = kAlone});
   EXPECT_EQ(estimate.gradient_mean_square, 4.0);
   EXPECT_EQ(estimate.dispersion, 0.0);
   EXPECT_EQ(estimate.loss_variance, 0.0);
@@ -250,7 +266,9 @@ TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
   const NoiseEstimate estimate = estimate_noise({.ranks = 4,
                                                  .result_mean_square = 4.5,
                                                  .contribution_mean_square = 3.0,
-                                                 .quantisation_variance = 16.0});
+                                                 .quantisation_variance = 16.0,
+                                                 .weights = WeightMoments::lossless(4),
+                                                 .measured_weights = WeightMoments::lossless(4)});
   EXPECT_DOUBLE_EQ(estimate.gradient_mean_square, 1.0);
   EXPECT_DOUBLE_EQ(estimate.dispersion, 2.0);
   EXPECT_DOUBLE_EQ(estimate.quantisation_variance, 3.0);
@@ -259,29 +277,26 @@ TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
   EXPECT_FALSE(estimate.above_critical());
 }
 
+// The owner is alone: its contribution is the result, or half of one.
 TEST(EstimateNoiseExtremes, LossOfEverythingIsFinite) {
-  for (int e = 0; e <= static_cast<int>(Estimator::augmented); ++e) {
+  for (const double weight : {0.0, 0.5, 1.0}) {
+    const WeightMoments alone{.sum = weight,
+                              .sum_squared = weight * weight,
+                              .squares = weight * weight,
+                              .fair_products = weight / 2,
+                              .fair_squares = 0.5};
     const NoiseEstimate estimate = estimate_noise({.ranks = 2,
-                                                   .result_mean_square = 1.0,
+                                                   .result_mean_square = weight * weight,
                                                    .contribution_mean_square = 1.0,
                                                    .quantisation_variance = 0.1,
-                                                   .loss = 1.0,
-                                                   .estimator = static_cast<Estimator>(e)});
-    EXPECT_TRUE(std::isfinite(estimate.gradient_mean_square)) << e;
-    EXPECT_TRUE(std::isfinite(estimate.variance())) << e;
-    EXPECT_GE(estimate.ratio(), 0.0) << e;
+                                                   .weights = alone,
+                                                   .measured_weights = alone});
+    // Gradient that can not be told from dispersion counts as none.
+    EXPECT_EQ(estimate.gradient_mean_square, 0.0);
+    EXPECT_EQ(estimate.dispersion, 1.0);
+    EXPECT_NEAR(estimate.loss_variance, weight * weight - weight + 0.5, 1e-12);
+    EXPECT_EQ(estimate.ratio(), 0.0);
   }
-}
-
-TEST(EstimateNoiseExtremes, GradientThatCanNotBeToldFromDispersionCountsAsNone) {
-  const NoiseEstimate estimate = estimate_noise({.ranks = 2,
-                                                 .result_mean_square = 1.0,
-                                                 .contribution_mean_square = 1.0,
-                                                 .loss = 0.9,
-                                                 .estimator = Estimator::augmented});
-  EXPECT_EQ(estimate.gradient_mean_square, 0.0);
-  EXPECT_EQ(estimate.dispersion, 1.0);
-  EXPECT_EQ(estimate.ratio(), 0.0);
 }
 
 TEST(NoiseEstimateRatio, IsInfiniteWithoutNoise) {
@@ -322,7 +337,9 @@ NoiseStatistics step_with_gradient(double gradient) {
   return {.ranks = 4,
           .result_mean_square = gradient + 0.25,
           .contribution_mean_square = gradient + 1.0,
-          .spread_variance = 1.0};
+          .spread_variance = 1.0,
+          .weights = WeightMoments::lossless(4),
+          .measured_weights = WeightMoments::lossless(4)};
 }
 
 TEST(NoiseAverageEstimate, OfNothingIsNoNoise) {

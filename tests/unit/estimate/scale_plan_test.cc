@@ -51,7 +51,12 @@ TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
       }
       EXPECT_EQ(packet.block.contributors, 4u);
       EXPECT_FALSE(packet.block.untouched);
-      EXPECT_EQ(plan.relative_variance(), 0.0);
+      const WeightMoments exact = plan.complete_moments();
+      const WeightMoments moments = plan.moments(packet.scales, packet.block.control);
+      EXPECT_FLOAT_EQ(static_cast<float>(moments.sum), 1.0f);
+      EXPECT_FLOAT_EQ(static_cast<float>(moments.squares), static_cast<float>(exact.squares));
+      EXPECT_FLOAT_EQ(static_cast<float>(moments.fair_products),
+                      static_cast<float>(exact.fair_squares));
     }
   }
 }

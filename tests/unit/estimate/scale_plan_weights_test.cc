@@ -103,7 +103,7 @@ TEST(ScalePlanWeights, NoUnitsAnywhereLeaveTheBlockUntouched) {
     EXPECT_EQ(packet.scales, std::vector<float>(2, 0.0f));
     EXPECT_TRUE(packet.block.untouched);
     EXPECT_EQ(packet.block.control, 0.0f) << "there is no mean to guess";
-    EXPECT_EQ(plan.relative_variance(), 0.0);
+    EXPECT_EQ(plan.moments(packet.scales, 0.0f).sum_squared, 0.0);
   }
 }
 
@@ -137,7 +137,7 @@ TEST(ScalePlanSize, OneRankIsItsOwnResult) {
       const Scaled packet(plan, first_ranks(1, 1), 1);
       EXPECT_EQ(packet.scales[0], 1.0f) << to_string(estimator);
       EXPECT_EQ(packet.block.contributors, 1u);
-      EXPECT_EQ(plan.relative_variance(), 0.0);
+      EXPECT_EQ(plan.moments(packet.scales, 0.0f).squares, 1.0);
     }
   }
 }
@@ -170,7 +170,8 @@ TEST_P(ScalePlanWords, TheOwnerAloneIsTheFallbackOfEveryPooledEstimator) {
   const std::size_t size = GetParam();
   const auto owner = static_cast<Rank>(size - 1);
   const auto mask = mask_of(size, std::vector<std::size_t>{owner});
-  const std::vector<LinkTally> links(size, {.sent = 8, .arrived = 4, .weight = 1.0});
+  std::vector<LinkTally> links(size, {.sent = 8, .arrived = 4, .weight = 1.0});
+  links[owner].arrived = 8;
   for (const Estimator estimator :
        {Estimator::ratio, Estimator::stratified, Estimator::augmented}) {
     const Scaled packet(ScalePlan({.estimator = estimator, .links = links, .owner = owner}), mask,
@@ -180,42 +181,58 @@ TEST_P(ScalePlanWords, TheOwnerAloneIsTheFallbackOfEveryPooledEstimator) {
   }
 }
 
-// --- relative_variance ---------------------------------------------------------------------------
+// --- moments ---------------------------------------------------------------------------------
 
-TEST(ScalePlanRelativeVariance, OfALinkThatBroughtNothingIsItsWholeShare) {
-  auto links = equal_links(4, 10, 10);
-  links[1].arrived = 0;
-  links[1].weight = kUnknown;
-  EXPECT_DOUBLE_EQ(
-      ScalePlan({.estimator = Estimator::horvitz_thompson, .links = links}).relative_variance(),
-      1.0 / 16);
-}
-
-TEST(ScalePlanRelativeVariance, OfASumIsInTheSumsOwnUnits) {
+TEST(ScalePlanMoments, OfASumAreThoseOfItsAverage) {
+  const auto links = equal_links(4, 10, 8);
   for (const Estimator estimator : kAllEstimators) {
-    const auto links = equal_links(4, 10, 8);
-    const ScalePlan sum({.estimator = estimator, .op = ReduceOp::sum, .links = links});
-    const ScalePlan average({.estimator = estimator, .op = ReduceOp::avg, .links = links});
-    EXPECT_DOUBLE_EQ(sum.relative_variance(), 16 * average.relative_variance())
-        << to_string(estimator);
+    const auto moments = [&](ReduceOp op) {
+      const ScalePlan plan({.estimator = estimator, .op = op, .links = links});
+      return plan.moments(Scaled(plan, ranks(4, {0, 2, 3}), 4).scales, 0.0f);
+    };
+    const WeightMoments sum = moments(ReduceOp::sum);
+    const WeightMoments average = moments(ReduceOp::avg);
+    EXPECT_NEAR(sum.sum, average.sum, 1e-6) << to_string(estimator);
+    EXPECT_NEAR(sum.squares, average.squares, 1e-6) << to_string(estimator);
+    EXPECT_NEAR(sum.fair_products, average.fair_products, 1e-6) << to_string(estimator);
   }
 }
 
-TEST(ScalePlanRelativeVariance, GrowsWithUnevenWeights) {
-  for (const Estimator estimator :
-       {Estimator::ratio, Estimator::stratified, Estimator::horvitz_thompson}) {
-    const ScalePlan even({.estimator = estimator, .links = weighted_links({1, 1, 1, 1})});
-    const ScalePlan uneven({.estimator = estimator, .links = weighted_links({1, 0.1, 0.1, 2.8})});
-    EXPECT_GT(uneven.relative_variance(), even.relative_variance()) << to_string(estimator);
-  }
+TEST(ScalePlanMoments, ByHandForUnequalWeights) {
+  const ScalePlan plan(
+      {.estimator = Estimator::zero_fill, .links = weighted_links({5, 7, 1, 5}, 10, 9)});
+  const WeightMoments packet = plan.moments(Scaled(plan, ranks(4, {0, 1, 2}), 4).scales, 0.25f);
+  EXPECT_NEAR(packet.sum, 13.0 / 18 + 0.25, 1e-6);
+  EXPECT_NEAR(packet.sum_squared, packet.sum * packet.sum, 1e-12);
+  EXPECT_NEAR(packet.squares, 75.0 / 324, 1e-6);
+  EXPECT_NEAR(packet.encoded_squares, 50.0 / 324, 1e-6);
+  EXPECT_EQ(packet.control_squares, 0.0625);
+  EXPECT_NEAR(packet.fair_products, 75.0 / 324, 1e-6);
+  EXPECT_NEAR(packet.fair_squares, 100.0 / 324, 1e-12);
 }
 
-TEST(ScalePlanRelativeVariance, IsFiniteWhenEverythingIsLost) {
-  for (const Estimator estimator : kAllEstimators) {
-    const ScalePlan plan({.estimator = estimator, .links = equal_links(4, 10, 0)});
-    EXPECT_TRUE(std::isfinite(plan.relative_variance())) << to_string(estimator);
-    EXPECT_GE(plan.relative_variance(), 0.0);
-  }
+TEST(ScalePlanMoments, OverElementsAreExactWhereNothingWasLost) {
+  WeightMoments sum;
+  const WeightMoments packet =
+      ScalePlan({.links = weighted_links({5, 7, 1, 5}, 10, 10)}).complete_moments();
+  for (int i = 0; i < 7; ++i) sum.add(packet, 49.0);
+  const WeightMoments mean = sum.over(7 * 49.0);
+  EXPECT_EQ(mean.sum_squared - 2.0 * mean.sum + 1.0, 0.0);
+  EXPECT_EQ(mean.squares - 2.0 * mean.fair_products + mean.fair_squares, 0.0);
+  EXPECT_EQ(WeightMoments{}.over(0.0).sum, 0.0);
+}
+
+// Of the owner's own contribution packets may be missing, too, where they hold what is not finite.
+TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
+  auto links = equal_links(4, 10, 5);
+  links[0].arrived = 8;
+  const auto own_weight = [&](Estimator estimator, std::initializer_list<std::size_t> here) {
+    return Scaled(ScalePlan({.estimator = estimator, .links = links}), ranks(4, here), 4).scales[0];
+  };
+  EXPECT_FLOAT_EQ(own_weight(Estimator::horvitz_thompson, {0, 1}), 1.25f / 4);
+  // The others hold 2/4 here: the owner has the other half.
+  EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {0, 1}), 1.25f / 2);
+  EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {1, 2}), 0.0f);
 }
 
 }  // namespace

@@ -24,11 +24,13 @@ inline std::vector<std::uint64_t> ranks(std::size_t size,
   return mask_of(size, std::vector<std::size_t>(present));
 }
 
+// Entry 0 is the owner's.
 inline std::vector<LinkTally> weighted_links(std::initializer_list<double> weights,
                                              std::uint32_t sent = 10, std::uint32_t arrived = 8) {
   std::vector<LinkTally> links;
   for (const double weight : weights)
     links.push_back({.sent = sent, .arrived = arrived, .weight = weight});
+  links[0].arrived = sent;
   return links;
 }
 

@@ -131,7 +131,7 @@ TEST(CallerRun, ReportsWhatADatagramCallReports) {
       EXPECT_EQ(report.contributors.histogram[2], 3u);
       EXPECT_EQ(report.owners, 2u);
       EXPECT_EQ(report.loss, 0.0);
-      EXPECT_TRUE(report.agreed);
+      EXPECT_TRUE(report.complete);
     }
   }
   EXPECT_EQ(reports[1].peers[0].rank, 0);

@@ -119,7 +119,7 @@ TEST(EndpointBounded, RepairsUntilTheLossIsBelowTheBoundAndNoFurther) {
       repaired += row.repaired;
       missing += row.expected - row.arrived;
     }
-    EXPECT_TRUE(call.report(rank).agreed);
+    EXPECT_TRUE(call.report(rank).complete);
   }
   EXPECT_GT(repaired, 0u);
   EXPECT_GT(missing, 0u) << "one request leaves 9 %, which is enough";
@@ -181,7 +181,7 @@ TEST(EndpointRequired, PacketsThatMustComeAreRepairedAndOthersAreNot) {
         missing += !arrived;
       }
     }
-    EXPECT_FALSE(requests[rank]->report.agreed);
+    EXPECT_FALSE(requests[rank]->report.complete);
   }
   EXPECT_GT(missing, 50u);
 }

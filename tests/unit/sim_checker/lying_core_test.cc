@@ -221,7 +221,7 @@ TEST(Report, FindsADeadlineThatHasNotCome) {
 
 TEST(Report, FindsAgreementThatIsNone) {
   EXPECT_EQ(broken(kClean, outcome_of([](CallResult&, CollectiveReport& report, std::span<float>) {
-                     report.agreed = false;
+                     report.complete = false;
                    })),
             "i3");
 }

@@ -426,7 +426,7 @@ TEST(Checkers, OfEndpointsWithoutContentsLookAtTheNetworkOnly) {
   const auto network = Network::make(topology, 1, queue, 1472).value();
   Checkers checkers(scenario, 1, {.links = topology.links()});
   const auto records = checkers.finish({}, *network, true);
-  ASSERT_EQ(records.size(), 20u);
+  ASSERT_EQ(records.size(), 21u);
   for (const CheckRecord& record : records) {
     EXPECT_EQ(record.verdict, record.id == "i1" ? Verdict::passed : Verdict::not_applicable)
         << record.id;

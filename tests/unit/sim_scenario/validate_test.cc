@@ -97,8 +97,8 @@ TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
   EXPECT_EQ(error_of("workload {}"),
             "a.txtpb:1:1: workload is empty; say which, such as quadratic {}");
   EXPECT_EQ(error_of("topology {}"), "a.txtpb:1:1: topology is empty; say which, such as star {}");
-  EXPECT_EQ(error_of("checkers { skip: \"i21\" }"),
-            "a.txtpb:1:12: checkers.skip[0] is \"i21\"; allowed are i1 to i20");
+  EXPECT_EQ(error_of("checkers { skip: \"i22\" }"),
+            "a.txtpb:1:12: checkers.skip[0] is \"i22\"; allowed are i1 to i21");
   EXPECT_EQ(error_of("endpoint: tcp_ring multicast {}"),
             "a.txtpb:1:20: multicast belongs to endpoint core only");
   EXPECT_EQ(error_of("endpoint: tcp_ring sealing {}"),

@@ -1,0 +1,58 @@
+// I21: the error that a report predicts is the error that its result has.
+//
+// A sample is one shard of one call: mean square distance of the result to what it estimates,
+// against NoiseReport's variances. A report knows which packets came, so that both have the same
+// expectation call by call, whatever the pattern of loss. Contributions must be alike: of one mean
+// square per unit of work, apart from each other independently.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "checker/call_ledger.h"
+#include "checker/check.h"
+#include "leeway/report.h"
+
+namespace leeway::sim {
+
+// Relative. The sigmas are for a search of ten thousand seeds, which would meet four by chance.
+inline constexpr double kCoverageTolerance = 0.1;
+inline constexpr double kCoverageSigmas = 5.0;
+inline constexpr std::uint64_t kCoverageSamplesLeast = 50;
+
+class Coverage {
+ public:
+  // `mean`: of the contributions, weighted by their units, as if nothing had been lost. `result`:
+  // what the reporting rank's shard became, of a sum divided by the number of ranks.
+  void add(const NoiseReport& noise, std::span<const double> mean, std::span<const double> result);
+
+  std::uint64_t samples() const { return samples_; }
+  double predicted() const { return predicted_ / static_cast<double>(samples_); }
+  double measured() const { return predicted() + difference_; }
+  double standard_error() const;  // of measured - predicted
+
+  // Whether they are within the tolerance of each other, give or take so many standard errors.
+  bool holds(double sigmas) const;
+
+ private:
+  std::uint64_t samples_ = 0;
+  double predicted_ = 0.0;   // sum
+  double difference_ = 0.0;  // mean of measured - predicted
+  double squares_ = 0.0;     // of its deviations from the mean
+};
+
+// The checker of a run: looks at the shards of all ranks.
+class CoverageCheck {
+ public:
+  CoverageCheck(Check& check) : check_(check) {}
+
+  void on_reduced(const CallLedger& call, Rank rank, const CollectiveReport& report,
+                  std::span<const float> result);
+  void finish();
+
+ private:
+  Check& check_;
+  Coverage coverage_;
+};
+
+}  // namespace leeway::sim
