@@ -182,8 +182,10 @@ void add_peer(Families& out, const Labels& labels, const PeerView& peer) {
     out.gauge("leeway_peer_queue_delay_seconds", "One-way delay above the least seen.", labels,
               seconds(peer.queueing));
   }
-  out.gauge("leeway_peer_loss_ratio", "Smoothed share of datagrams to the peer that were lost.",
-            labels, peer.loss);
+  if (peer.datagrams_sent > 0) {
+    out.gauge("leeway_peer_loss_ratio", "Smoothed share of datagrams to the peer that were lost.",
+              labels, peer.loss);
+  }
   out.counter("leeway_peer_sent_bytes_total", "To the peer's process.", labels,
               number(peer.bytes_sent));
   out.counter("leeway_peer_delivered_bytes_total", "Of these, arrived, as the peer reported.",

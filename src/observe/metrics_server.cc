@@ -2,6 +2,7 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/read_until.hpp>
@@ -30,6 +31,17 @@ constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRequestBytesMax = 8192;
 constexpr std::size_t kVisitorsMax = 16;
+constexpr std::size_t kVisitorsOfSource = 4;
+
+// Whoever has one IPv6 address has its network of 64 bits.
+asio::ip::address source_of(const tcp::socket& socket) {
+  std::error_code error;
+  const asio::ip::address address = socket.remote_endpoint(error).address();
+  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address;
+  asio::ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+  return asio::ip::address_v6(bytes);
+}
 
 // All servers of this process, by what they were asked for.
 std::mutex servers_mutex;
@@ -73,7 +85,14 @@ std::string answer(const char* status, const std::string& body) {
 class Visitor : public std::enable_shared_from_this<Visitor> {
  public:
   Visitor(tcp::socket socket, const Boards& boards)
-      : socket_(std::move(socket)), timer_(socket_.get_executor()), boards_(boards) {}
+      : socket_(std::move(socket)),
+        source_(source_of(socket_)),
+        timer_(socket_.get_executor()),
+        boards_(boards) {}
+
+  const asio::ip::address& source() const { return source_; }
+  // It has not asked yet.
+  bool silent() const { return reply_.empty(); }
 
   void serve() {
     timer_.expires_after(kPatience);
@@ -112,6 +131,7 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
   }
 
   tcp::socket socket_;
+  const asio::ip::address source_;
   asio::steady_timer timer_;
   const Boards& boards_;
   asio::streambuf request_{kRequestBytesMax};
@@ -154,13 +174,33 @@ class HttpServer final : public MetricsServer {
     acceptor_.async_accept([this](std::error_code error, tcp::socket socket) {
       std::erase_if(visitors_, [](const auto& visitor) { return visitor.expired(); });
       if (error) return pause();  // no descriptor is free, say
-      if (visitors_.size() < kVisitorsMax) {
-        const auto visitor = std::make_shared<Visitor>(std::move(socket), boards_);
+      const auto visitor = std::make_shared<Visitor>(std::move(socket), boards_);
+      if (make_room(visitor->source())) {
         visitors_.push_back(visitor);
         visitor->serve();
       }
       accept();
     });
+  }
+
+  // Silence locks nobody out: the newcomer takes the place of whoever has been silent longest, of
+  // its own source where that has its share. False: all that could go have asked, and are answered.
+  bool make_room(const asio::ip::address& source) {
+    const auto is_of_source = [&](const auto& known) {
+      const auto visitor = known.lock();
+      return visitor != nullptr && visitor->source() == source;
+    };
+    const auto of_source = std::count_if(visitors_.begin(), visitors_.end(), is_of_source);
+    const bool has_share = static_cast<std::size_t>(of_source) >= kVisitorsOfSource;
+    if (!has_share && visitors_.size() < kVisitorsMax) return true;
+    const auto longest = std::find_if(visitors_.begin(), visitors_.end(), [&](const auto& known) {
+      const auto visitor = known.lock();
+      return visitor != nullptr && visitor->silent() && (!has_share || is_of_source(known));
+    });
+    if (longest == visitors_.end()) return false;
+    if (const auto visitor = longest->lock()) visitor->hang_up();
+    visitors_.erase(longest);
+    return true;
   }
 
   void pause() {

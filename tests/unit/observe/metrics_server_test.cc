@@ -93,6 +93,35 @@ TEST(MetricsServer, SilentVisitorsAreHungUpOn) {
   EXPECT_THAT(scrape((*server)->address()), HasSubstr("leeway_build_info"));
 }
 
+// Connections that say nothing, from this address of the loopback network.
+class SilentVisitors {
+ public:
+  SilentVisitors(const std::string& address, const char* from, int count) {
+    const auto where = rendezvous::parse_host_port(address);
+    for (int i = 0; i < count; ++i) {
+      auto& socket = sockets_.emplace_back(io_);
+      socket.open(asio::ip::tcp::v4());
+      socket.bind({asio::ip::make_address(from), 0});
+      socket.connect({asio::ip::make_address(where->host), where->port});
+    }
+  }
+
+ private:
+  asio::io_context io_;
+  std::vector<asio::ip::tcp::socket> sockets_;
+};
+
+TEST(MetricsServer, SilenceLocksNobodyOut) {
+  const auto server = MetricsServer::at(loopback());
+  const std::string& address = (*server)->address();
+  const SilentVisitors own(address, "127.0.0.1", 16);
+  EXPECT_THAT(scrape(address), HasSubstr("leeway_build_info"));
+  std::vector<std::unique_ptr<SilentVisitors>> others;
+  for (const char* from : {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"})
+    others.push_back(std::make_unique<SilentVisitors>(address, from, 16));
+  EXPECT_THAT(scrape(address), HasSubstr("leeway_build_info"));
+}
+
 TEST(MetricsServer, ShowsACommunicatorsRanks) {
   // Two ranks of one process share the address.
   std::string address;
