@@ -103,6 +103,33 @@ TEST_F(MakePlan, FilesInSettingsAndSweepsLieBesideTheScenario) {
   EXPECT_FALSE(make_plan(arguments).ok());
 }
 
+// What the library takes under no network is no result of a run.
+TEST_F(MakePlan, CallsThatTheLibraryRefusesAreRefusedBeforeAnyRun) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"operation { kind: all_gather delivery { kind: best_effort } }", "all_gather: delivery"},
+      {"operation { kind: all_to_all delivery { kind: bounded loss_max: 0.1 } }", "all_to_all"},
+      {"operation { kind: messages delivery { kind: best_effort } }", "send: delivery"},
+      {"operation { delivery { kind: exact } spread: best_effort }", "lossy spread"},
+      {"operation { kind: broadcast codec: \"automatic\" }", "codec automatic"},
+      {"endpoint: tcp_ring operation { kind: all_to_all }", "tcp_ring does no all_to_all"},
+      {"communicator { operation { kind: gather delivery { kind: best_effort } } }",
+       "communicator[0]: gather: delivery"},
+  };
+  for (const auto& [text, why] : cases) {
+    const auto plan = make_plan(arguments_for(std::string("ranks: 4 ") + text));
+    ASSERT_FALSE(plan.ok()) << text;
+    EXPECT_NE(plan.status().text().find(why), std::string_view::npos) << plan.status().c_str();
+    EXPECT_NE(plan.status().text().find("refused by the library"), std::string_view::npos);
+  }
+  const auto swept =
+      make_plan(arguments_for("operation { delivery { kind: best_effort } } sweep { field: "
+                              "\"operation.kind\" texts: [\"all_reduce\", \"all_gather\"] }"));
+  ASSERT_FALSE(swept.ok());
+  EXPECT_NE(swept.status().text().find("with operation.kind=all_gather is refused"),
+            std::string_view::npos)
+      << swept.status().c_str();
+}
+
 TEST_F(MakePlan, AScenarioThatSaysNothingIsRefused) {
   for (const char* text : {"", "\n", "# only a comment\n", "name: \"x\""}) {
     const auto plan = make_plan(arguments_for(text));

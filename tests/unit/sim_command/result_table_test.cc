@@ -48,6 +48,22 @@ TEST(ResultTable, AllMeasuresOfAPlot) {
             (std::vector<std::string>{"loss", "round_ms.p50"}));
 }
 
+TEST(ResultTable, FailedCallsHaveAColumnAndARedRow) {
+  auto cells = two_cells();
+  for (sim::CellRecord& cell : cells) {
+    for (sim::RunRecord& run : cell.runs) run.measures.push_back({"failed_calls", 0});
+  }
+  const std::string clean = result_table({}, cells, true);
+  EXPECT_NE(clean.find("failed_calls"), std::string::npos);
+  EXPECT_EQ(clean.find('\x1b'), std::string::npos);
+  cells[1].runs[0].measures.back().value = 7;
+  const std::string text = result_table({}, cells, true);
+  const std::size_t red = text.find("\x1b[31m     1000     1");
+  ASSERT_NE(red, std::string::npos) << text;
+  EXPECT_EQ(text.find("\x1b[0m\n", red), text.size() - 5);
+  EXPECT_EQ(result_table({}, cells).find('\x1b'), std::string::npos);
+}
+
 TEST(ResultTable, NothingFinishedIsNoTable) {
   EXPECT_EQ(result_table({}, {}), "");
 }

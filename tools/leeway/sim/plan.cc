@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "leeway/version.h"
+#include "run/operation_plan.h"
 #include "scenario/parse.h"
 #include "scenario/set_field.h"
 #include "sim/read_number.h"
@@ -98,6 +99,12 @@ Result<Plan> make_plan(const Arguments& arguments) {
   for (sim::scenario::Cell& cell : *grid) {
     const Status complete = complete_paths(cell.scenario, folder);
     if (!complete.ok()) return complete;
+    const Status taken = sim::check_calls(cell.scenario);
+    if (taken.ok()) continue;
+    const std::string settings = sim::scenario::to_string(cell.settings).substr(0, 120);
+    return Status::error(taken.code(), "%s%s%s is refused by the library: %s",
+                         sim::scenario::short_file_name(arguments.file).c_str(),
+                         settings.empty() ? "" : " with ", settings.c_str(), taken.c_str());
   }
   const auto& seed = scenario->seed();
   return Plan{*scenario, std::move(*grid), Seeds{seed.from(), seed.count()}, *shard};

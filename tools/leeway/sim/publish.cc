@@ -1,5 +1,7 @@
 #include "sim/publish.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +18,17 @@
 namespace leeway::tools::simulation {
 namespace {
 
+std::string failures_title(const Results& results) {
+  return std::to_string(results.failures.size()) + " of " + std::to_string(results.runs) +
+         " runs could not be made";
+}
+
+std::string failure_text(const Job& job, const RunName& run, const std::string& what) {
+  const auto& settings = job.plan.grid[run.cell].settings;
+  return "seed " + std::to_string(run.seed) + (settings.empty() ? "" : ", ") +
+         sim::scenario::to_string(settings) + ": " + what;
+}
+
 // Takes the cells: records of many runs are large.
 sim::ReportInput report_input(const Job& job, Results& results) {
   const RunName first = results.first_broken.value_or(job.plan.run(0));
@@ -26,6 +39,11 @@ sim::ReportInput report_input(const Job& job, Results& results) {
   input.command = repeat_command(job.arguments, job.plan, first);
   input.version = LEEWAY_VERSION_STRING;
   input.complete = results.complete();
+  if (!results.failures.empty()) {
+    const RunFailure& failed = results.failures.front();
+    input.failure =
+        failures_title(results) + ": " + failure_text(job, failed.run, failed.status.c_str());
+  }
   return input;
 }
 
@@ -46,7 +64,8 @@ Status write_results(const Job& job, const sim::ReportInput& input) {
 
 void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
   if (job.arguments.json_path == "-") return;
-  std::fputs(result_table(job.plan.scenario, cells).c_str(), stdout);
+  const bool colour = ::isatty(STDOUT_FILENO) != 0;
+  std::fputs(result_table(job.plan.scenario, cells, colour).c_str(), stdout);
   std::fputs(checkers_text(cells).c_str(), stdout);
   std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(cells)).c_str());
   if (job.folder) std::printf("report    %s\n", job.folder->path("report.html").c_str());
@@ -57,16 +76,12 @@ void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
 void print_failures(const Job& job, const Results& results,
                     std::span<const sim::CellRecord> cells) {
   const auto print = [&job](const char* title, const RunName& run, const std::string& what) {
-    const auto& settings = job.plan.grid[run.cell].settings;
-    std::fprintf(stderr, "%s: seed %llu%s%s: %s\n  repeat it: %s\n", title,
-                 static_cast<unsigned long long>(run.seed), settings.empty() ? "" : ", ",
-                 sim::scenario::to_string(settings).c_str(), what.c_str(),
+    std::fprintf(stderr, "%s: %s\n  repeat it: %s\n", title, failure_text(job, run, what).c_str(),
                  repeat_command(job.arguments, job.plan, run).c_str());
   };
   if (!results.failures.empty()) {
-    const std::string title = std::to_string(results.failures.size()) + " of " +
-                              std::to_string(results.runs) + " runs could not be made";
-    print(title.c_str(), results.failures.front().run, results.failures.front().status.c_str());
+    print(failures_title(results).c_str(), results.failures.front().run,
+          results.failures.front().status.c_str());
   }
   if (!results.first_broken) return;
   const RunName broken = *results.first_broken;

@@ -11,8 +11,9 @@
 namespace leeway::tools::simulation {
 namespace {
 
-constexpr std::array<std::string_view, 6> kUsualMeasures = {
-    "round_ms.p50", "round_ms.p99", "loss", "goodput_gbps", "error.nmse", "workload.error"};
+constexpr std::array<std::string_view, 7> kUsualMeasures = {
+    "failed_calls", "round_ms.p50", "round_ms.p99", "loss",
+    "goodput_gbps", "error.nmse",   "workload.bias"};
 
 bool any_has(std::span<const sim::CellSummary> cells, std::string_view measure) {
   return std::any_of(cells.begin(), cells.end(), [measure](const sim::CellSummary& cell) {
@@ -40,6 +41,27 @@ std::string value_of(const sim::scenario::Setting& setting) {
   return setting.name.empty() ? setting.value : setting.name;
 }
 
+bool has_failed_calls(const sim::CellSummary& summary) {
+  const sim::Spread* failed = summary.find("failed_calls");
+  return failed != nullptr && failed->max > 0;
+}
+
+// A cell's row is its line, counted from the end.
+std::string painted(const std::string& table, std::span<const sim::CellSummary> cells) {
+  const auto lines = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t line = 0; line < lines; ++line) {
+    const std::size_t end = table.find('\n', begin);
+    const std::size_t title_lines = lines - cells.size();
+    const bool red = line >= title_lines && has_failed_calls(cells[line - title_lines]);
+    const std::string row = table.substr(begin, end - begin);
+    text += red ? "\x1b[31m" + row + "\x1b[0m\n" : row + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
@@ -57,7 +79,7 @@ std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
 }
 
 std::string result_table(const sim::scenario::Scenario& scenario,
-                         std::span<const sim::CellRecord> cells) {
+                         std::span<const sim::CellRecord> cells, bool colour) {
   const std::vector<sim::CellSummary> summaries = sim::summarize(cells);
   if (summaries.empty()) return {};
   std::vector<codecs::Column> columns;
@@ -75,7 +97,7 @@ std::string result_table(const sim::scenario::Scenario& scenario,
     for (const std::string& name : measures) row.push_back(measure_cell(summary.find(name)));
     table.add_row(std::move(row));
   }
-  return table.text();
+  return colour ? painted(table.text(), summaries) : table.text();
 }
 
 }  // namespace leeway::tools::simulation

@@ -16,8 +16,8 @@ std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
                                         std::span<const sim::CellSummary> cells);
 
 // Measures are "mean +- standard error" over seeds; of one seed the value alone. Cells without a
-// finished run are left out.
+// finished run are left out. `colour`: rows of cells with failed calls are red.
 std::string result_table(const sim::scenario::Scenario& scenario,
-                         std::span<const sim::CellRecord> cells);
+                         std::span<const sim::CellRecord> cells, bool colour = false);
 
 }  // namespace leeway::tools::simulation
