@@ -23,7 +23,7 @@ std::string answer(int datagrams, double waited) {
          "rank=\"0\",size=\"2\",datagram_bytes=\"1440\"} 1\n"
          "leeway_peer_state{" +
          labels + ",state=\"alive\"} 0\nleeway_peer_state{" + labels + ",state=\"suspect\"} 1\n" +
-         line("leeway_peer_rtt_seconds", 0.02) + line("leeway_peer_loss_ratio", 0) +
+         line("leeway_peer_rtt_seconds", 0.02) + line("leeway_peer_relayed", 0) +
          line("leeway_peer_sent_datagrams_total", datagrams) +
          line("leeway_peer_lost_datagrams_total", datagrams / 10.0) +
          line("leeway_peer_sent_bytes_total", datagrams * 1000.0) +
@@ -81,6 +81,34 @@ TEST(TopPage, JsonHasTheSame) {
   const std::string json = to_json({page_of(answer(1000, 1), answer(3000, 2.5))});
   EXPECT_THAT(json, HasSubstr("\"state\": \"suspect\""));
   EXPECT_THAT(json, HasSubstr("\"queue_seconds\": null"));
+}
+
+// The far end chooses what stands in labels.
+TEST(TopPage, SendsTheTerminalNothingButText) {
+  const std::string bad =
+      "\x1b]0;owned\x07\x9b"
+      "2J\\nhost:1  made up\r";
+  std::string now = answer(3000, 2.5);
+  for (std::size_t at = 0; (at = now.find("world", at)) != std::string::npos; at += bad.size())
+    now.replace(at, 5, bad);
+  const Process process = page_of(now, now);
+  ASSERT_EQ(process.groups.size(), 1u);
+  EXPECT_EQ(process.groups[0].rows.size(), 1u) << "labels are compared as they came";
+  const std::string text = to_text({process, {.address = "h:1", .error = bad, .groups = {}}});
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c <= 0x7E)) << int{c};
+  EXPECT_THAT(to_json({process}), HasSubstr("owned")) << "and what is no UTF-8 does not throw";
+}
+
+TEST(TopPage, WhatIsNotKnownIsNoNumber) {
+  std::string now = answer(1000, 1);
+  const std::size_t rtt = now.find("leeway_peer_rtt_seconds");
+  now.erase(rtt, now.find('\n', rtt) - rtt + 1);
+  const Process process = page_of(now, now);  // nothing was sent or called between the looks
+  ASSERT_EQ(process.groups.at(0).rows.size(), 1u);
+  const std::string json = to_json({process});
+  for (const char* name : {"rtt_seconds", "loss", "call_seconds", "missing"})
+    EXPECT_THAT(json, HasSubstr("\"" + std::string(name) + "\": null"));
+  EXPECT_THAT(to_text({process}), HasSubstr("suspect          -        -"));
 }
 
 TEST(TopPage, SaysWhatIsNotLeeway) {

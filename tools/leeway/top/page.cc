@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/plain_text.h"
 
 namespace leeway::tools::top {
 namespace {
@@ -77,11 +80,11 @@ Row row_of(const Looks& looks, const Labels& peer) {
   }
   row.relayed = looks.now("leeway_peer_relayed", peer) == 1;
   if (row.relayed && row.state == "alive") row.state = "relayed";
-  row.rtt_seconds = looks.now("leeway_peer_rtt_seconds", peer);
+  row.rtt_seconds = looks.now("leeway_peer_rtt_seconds", peer, -1);
   row.queue_seconds = looks.now("leeway_peer_queue_delay_seconds", peer, -1);
   const double sent = looks.grown("leeway_peer_sent_datagrams_total", peer);
   row.loss =
-      sent > 0 ? std::min(1.0, looks.grown("leeway_peer_lost_datagrams_total", peer) / sent) : 0;
+      sent > 0 ? std::min(1.0, looks.grown("leeway_peer_lost_datagrams_total", peer) / sent) : -1;
   row.out_per_second = looks.per_second("leeway_peer_sent_bytes_total", peer);
   row.in_per_second = looks.per_second("leeway_peer_received_bytes_total", peer);
   find_limit(looks, peer, row);
@@ -110,7 +113,7 @@ Group group_of(const Looks& looks, const Labels& info) {
   if (expected > 0)
     group.missing = looks.all_grown("leeway_operation_missing_packets_total", calls) / expected;
   group.refused = looks.all_grown("leeway_refused_datagrams_total", socket);
-  for (const Series& series : looks.latest().of("leeway_peer_loss_ratio")) {
+  for (const Series& series : looks.latest().of("leeway_peer_relayed")) {
     const bool ours = at(series.labels, "driver") == at(info, "driver") &&
                       at(series.labels, "communicator") == group.communicator &&
                       at(series.labels, "rank") == group.rank;
@@ -147,6 +150,7 @@ std::string percent_text(double share) {
   return format(share > 0 && share < 0.01 ? "%.2f %%" : "%.1f %%", share * 100);
 }
 
+// The far end chooses what stands in labels.
 void add_group(std::string& out, const std::string& address, const Group& group) {
   out += format("%s  \"%s\" rank %s of %s over %s, %s, datagrams of %s bytes", address.c_str(),
                 group.communicator.c_str(), group.rank.c_str(), group.size.c_str(),
@@ -179,8 +183,8 @@ nlohmann::json json_of(const Row& row) {
   return {{"peer", row.peer},
           {"state", row.state},
           {"relayed", row.relayed},
-          {"rtt_seconds", row.rtt_seconds},
-          {"loss", row.loss},
+          {"rtt_seconds", known(row.rtt_seconds)},
+          {"loss", known(row.loss)},
           {"out_bytes_per_second", row.out_per_second},
           {"in_bytes_per_second", row.in_per_second},
           {"queue_seconds", known(row.queue_seconds)},
@@ -200,8 +204,8 @@ nlohmann::json json_of(const Group& group) {
           {"pace_bytes_per_second", known(group.pace_per_second)},
           {"noise_floor", known(group.noise)},
           {"calls_per_second", group.calls_per_second},
-          {"call_seconds", group.call_seconds},
-          {"missing", group.missing},
+          {"call_seconds", known(group.call_seconds)},
+          {"missing", known(group.missing)},
           {"refused", group.refused},
           {"peers", peers}};
 }
@@ -233,6 +237,9 @@ std::string to_text(const std::vector<Process>& processes) {
       out += "\n";
     }
   }
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    if (out[at] != '\n') make_plain(std::span(&out[at], 1));
+  }
   return out;
 }
 
@@ -245,7 +252,10 @@ std::string to_json(const std::vector<Process>& processes) {
     if (!process.error.empty()) one["error"] = process.error;
     all.push_back(one);
   }
-  return nlohmann::json({{"processes", all}}).dump(2) + "\n";
+  // What is no UTF-8 throws otherwise.
+  return nlohmann::json({{"processes", all}})
+             .dump(2, ' ', true, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace leeway::tools::top

@@ -12,8 +12,8 @@ struct Row {
   std::string peer;   // rank, or "others"
   std::string state;  // as leeway_peer_state has it; "relayed": alive, without a path of its own
   bool relayed = false;
-  double rtt_seconds = 0;
-  double loss = 0;            // of the datagrams between the two looks
+  double rtt_seconds = -1;    // negative: not known
+  double loss = -1;           // of the datagrams between the two looks; negative: there were none
   double out_per_second = 0;  // bytes
   double in_per_second = 0;   // likewise
   double queue_seconds = -1;  // negative: not known
@@ -32,9 +32,9 @@ struct Group {
   double pace_per_second = -1;  // bytes; negative: nothing paces
   double noise = -1;            // the noise floor; negative: not known
   double calls_per_second = 0;
-  double call_seconds = 0;  // mean of these
-  double missing = 0;       // share of their packets
-  double refused = 0;       // datagrams between the two looks, for any reason
+  double call_seconds = -1;  // mean of these; negative: there were none
+  double missing = -1;       // share of their packets; negative: they expected none
+  double refused = 0;        // datagrams between the two looks, for any reason
   std::vector<Row> rows;
 };
 
