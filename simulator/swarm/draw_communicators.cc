@@ -39,7 +39,8 @@ void draw_own_operation(Dice& dice, Operation& operation) {
                         : dice.pick({Delivery::exact, Delivery::bounded, Delivery::best_effort}));
   if (delivery.kind() == Delivery::bounded) delivery.set_loss_max(dice.decimal(0, 200));
   delivery.set_deadline_ms(dice.one_in(4) ? dice.decimal_magnitude(2000, 200000) : kWaitMs);
-  if (operation.kind() == Operation::all_reduce && dice.one_in(3))
+  const bool loses_spread = operation.kind() == Operation::all_reduce && dice.one_in(3);
+  if (loses_spread && delivery.kind() != Delivery::exact)  // the library refuses it with exact sums
     operation.set_spread(Delivery::best_effort);
   operation.set_codec(dice.pick({"fp32", "fp32", "int8", "bf16"}));
   if (operation.kind() == Operation::messages) {
