@@ -328,7 +328,8 @@ struct Options {
   std::uint16_t port = 0;
   // LEEWAY_SECRET_FILE: of `leeway keygen`, readable by its owner alone; it must hold a secret that
   // all ranks have. Whoever does not know it takes no part and ends nothing (ThreatModel.md).
-  // Empty: no secret, and then create() fails where an address is neither loopback nor private.
+  // Empty, and no certificates either: create() takes those that the environment names. Where it
+  // names none, create() fails if an address is neither loopback nor private.
   std::string secret_file;
   // In place of a secret file, for a program that gets its secret by a way of its own: what stands
   // in such a file. Not together with secret_file.
@@ -338,6 +339,8 @@ struct Options {
   // share sockets and threads. Only where the rendezvous is a member's and keyed itself
   // (TcpRendezvous with a secret): whoever keeps another store could put himself between two ranks.
   bool secret_for_meeting_only = false;
+  // LEEWAY_REQUIRE_SEALED: create() fails where a group of several ranks would be plain.
+  bool require_sealed = false;
   // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
   bool insecure = false;
   // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, in place of a secret file or besides

@@ -275,6 +275,13 @@ void read_credentials(const Reader& read, Options& options) {
   if (const char* const path = read.text("LEEWAY_TLS_KEY")) options.tls_key = path;
 }
 
+Status read_requirement(const Reader& read, Options& options) {
+  const auto sealed = read.number<int>("LEEWAY_REQUIRE_SEALED", 0, 1);
+  if (!sealed.ok()) return sealed.status();
+  options.require_sealed |= sealed->value_or(0) == 1;
+  return {};
+}
+
 Status read_security(const Reader& read, Options& options) {
   const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
   if (!port.ok()) return port.status();
@@ -283,7 +290,7 @@ Status read_security(const Reader& read, Options& options) {
   options.port = port->value_or(options.port);
   options.insecure = insecure->value_or(options.insecure ? 1 : 0) == 1;
   read_credentials(read, options);
-  return read.number<int>("LEEWAY_REQUIRE_SEALED", 0, 1).status();
+  return read_requirement(read, options);
 }
 
 Status read_transport(const Reader& read, Options& options) {
@@ -401,14 +408,14 @@ Status seal_by_default(Options& options, const EnvironmentGetter& get) {
   if (credentials_of(options).any()) return Status();
   const Reader read(get);
   read_credentials(read, options);
-  const auto required = read.number<int>("LEEWAY_REQUIRE_SEALED", 0, 1);
-  if (!required.ok()) return required.status();
+  if (Status status = read_requirement(read, options); !status.ok()) return status;
   const bool alone = options.world_size.value_or(1) == 1;
-  if (required->value_or(0) == 0 || alone || credentials_of(options).any()) return Status();
-  return Status::error(StatusCode::kInvalidArgument,
-                       "the group would be plain, and LEEWAY_REQUIRE_SEALED=1 forbids that: give "
-                       "all ranks a secret (leeway keygen > FILE; LEEWAY_SECRET_FILE=FILE) or "
-                       "certificates (LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY)");
+  if (!options.require_sealed || alone || credentials_of(options).any()) return Status();
+  return Status::error(
+      StatusCode::kInvalidArgument,
+      "the group would be plain, and LEEWAY_REQUIRE_SEALED=1 (or require_sealed) "
+      "forbids that: give all ranks a secret (leeway keygen > FILE; LEEWAY_SECRET_FILE=FILE) or "
+      "certificates (LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY)");
 }
 
 std::span<const EnvironmentVariable> environment_variables() {

@@ -59,7 +59,7 @@ Result<Options> options_from_environment(
 
 // Takes the environment's secret file or certificates where the options name none, so that groups
 // of a process that has a secret are sealed, whoever made the options. kInvalidArgument: there is
-// none either, and LEEWAY_REQUIRE_SEALED=1 forbids a plain group of several ranks.
+// none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed forbids a plain group.
 Status seal_by_default(Options& options, const EnvironmentGetter& get = process_environment());
 
 // One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.

@@ -432,6 +432,11 @@ TEST(SealByDefault, RefusesAPlainGroupWhereSealsAreRequired) {
   EXPECT_TRUE(seal(options, with(required, {{"LEEWAY_SECRET_FILE", "/s"}})).ok());
   Options alone;
   EXPECT_TRUE(seal(alone, required).ok());
+  Options asked;
+  asked.world_size = 2;
+  asked.require_sealed = true;
+  EXPECT_FALSE(seal(asked, {}).ok());
+  EXPECT_TRUE(read(required)->require_sealed);
   Options other;
   other.world_size = 2;
   EXPECT_FALSE(seal(other, {{"LEEWAY_REQUIRE_SEALED", "yes"}}).ok());
