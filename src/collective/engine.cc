@@ -9,10 +9,7 @@ namespace leeway::collective {
 
 Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
                MemoryWatcher* watcher)
-    : endpoint_(config, paths),
-      watcher_(watcher),
-      history_(config.size),
-      any_source_(endpoint_) {}
+    : endpoint_(config, paths), watcher_(watcher), history_(config.size), any_source_(endpoint_) {}
 
 Status Engine::check(const OperationSpec& spec) const {
   const auto& config = endpoint_.config();
