@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 // A fault shows as an error, and not as a hang.
 constexpr Duration kPatience = 20s;
 constexpr std::size_t kLength = 1000;
-constexpr std::size_t kLarge = 600'000;  // goes by sites, and by lanes
 
 struct Route {
   const char* name;
@@ -24,7 +23,8 @@ struct Route {
   std::vector<int> ranks = {2, 3, 4, 6};
   int lanes = 1;
   bool sites = false;
-  bool faults = false;  // memory without an arena
+  bool faults = false;         // memory without an arena
+  std::size_t large = 70'000;  // elements of a call that goes by sites, or by lanes
 };
 
 const std::array kRoutes = {
@@ -34,7 +34,7 @@ const std::array kRoutes = {
     Route{.name = "Inproc", .transport = TransportKind::inproc},
     Route{.name = "NearSites", .transport = TransportKind::shm, .ranks = {4, 6}, .sites = true},
     Route{.name = "UdpSites", .transport = TransportKind::udp, .ranks = {4, 6}, .sites = true},
-    Route{.name = "Lanes", .transport = TransportKind::udp, .lanes = 2},
+    Route{.name = "Lanes", .transport = TransportKind::udp, .lanes = 2, .large = 600'000},
 };
 
 // A rank in its thread.
@@ -42,6 +42,7 @@ struct Member {
   Communicator& communicator;
   Rank rank;
   Rank ranks;
+  std::size_t large;
   std::string where;  // for people
 
   static CollectiveOptions patient(Codec codec = Codec::native, std::uint32_t tag = 0) {
@@ -74,7 +75,7 @@ struct Member {
     EXPECT_EQ(values.back(), 7.0f);
     sum(100, Codec::bf16);
     expect_ok(communicator.barrier(kPatience));
-    sum(kLarge);
+    sum(large);
   }
 
   Work begin_send(const std::vector<float>& values, Rank to, std::uint32_t tag = 0) const {
@@ -173,14 +174,15 @@ void tags_out_of_order(const Member& member) {
 }
 
 void long_message(const Member& member) {
-  if (member.rank == 0) member.send(1, kLarge);
-  if (member.rank == 1) member.recv(0, kLarge);
+  if (member.rank == 0) member.send(1, member.large);
+  if (member.rank == 1) member.recv(0, member.large);
 }
 
 void messages_of_a_part(const Member& member) {
   auto part = member.communicator.split(static_cast<int>(member.rank) % 2, 0);
   ASSERT_TRUE(part.ok()) << part.status().c_str();
-  const Member inside{**part, (*part)->rank(), static_cast<Rank>((*part)->size()), member.where};
+  const Member inside{**part, (*part)->rank(), static_cast<Rank>((*part)->size()), member.large,
+                      member.where};
   inside.sum();
   if (inside.ranks > 1) message(inside);
   inside.sum();
@@ -268,7 +270,8 @@ TEST_P(Numbering, IsThatOfWhatAllRanksCall) {
     for (const Step& step : kSteps) {
       const std::string where = std::to_string(ranks) + " ranks, " + step.name;
       on_each(group.size(), [&](std::size_t rank) {
-        const Member member{*group[rank], static_cast<Rank>(rank), static_cast<Rank>(ranks), where};
+        const Member member{*group[rank], static_cast<Rank>(rank), static_cast<Rank>(ranks),
+                            GetParam().large, where};
         step.act(member);
         member.all_together();
       });
@@ -286,7 +289,7 @@ TEST_P(Numbering, OfShrinksIsThatOfTheRanksThatGoOn) {
       if (std::find(excluded.begin(), excluded.end(), rank) != excluded.end()) return;
       auto made = group[rank]->shrink(excluded);
       ASSERT_TRUE(made.ok()) << made.status().c_str();
-      const Member member{**made, (*made)->rank(), static_cast<Rank>((*made)->size()), "shrink"};
+      const Member member{**made, (*made)->rank(), static_cast<Rank>((*made)->size()), 0, "shrink"};
       member.sum();
       parts[rank] = std::move(*made);
     });
