@@ -233,8 +233,9 @@ class Maker {
   void make_comm() {
     if (comms_.size() > 6) return collective();
     const std::size_t what = dice_.below(10);
-    const int parent = what < 2 ? 0 : some_comm(true);
-    Step one = step(what < 2 ? Kind::create : what < 8 ? Kind::split : Kind::shrink, parent);
+    const bool fresh = what < 2 && !at(0).disturbed;
+    const int parent = fresh ? 0 : some_comm(true);
+    Step one = step(fresh ? Kind::create : what < 8 ? Kind::split : Kind::shrink, parent);
     if (one.kind == Kind::create && program_.route == Route::inproc) one.kind = Kind::split;
     one.made = static_cast<int>(comms_.size());
     const std::vector<int> members = at(parent).members;

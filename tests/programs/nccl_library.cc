@@ -75,9 +75,12 @@ class NcclComm final : public Comm {
   }
   Result<std::unique_ptr<Comm>> shrink(std::span<const Rank> excluded, Way::How) override {
     std::vector<int> out(excluded.begin(), excluded.end());
+    ncclResult_t state = ncclSuccess;
+    (void)ncclCommGetAsyncError(comm_, &state);
     ncclComm_t made = nullptr;
-    ncclResult_t code = ncclCommShrink(comm_, out.data(), static_cast<int>(out.size()), &made,
-                                       nullptr, NCCL_SHRINK_DEFAULT);
+    ncclResult_t code =
+        ncclCommShrink(comm_, out.data(), static_cast<int>(out.size()), &made, nullptr,
+                       state == ncclSuccess ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT);
     code = settled(code, comm_);
     if (code == ncclSuccess && !blocks_) code = settled(ncclInProgress, made);
     if (code != ncclSuccess) return status_of("CommShrink", code, comm_);
@@ -90,15 +93,16 @@ class NcclComm final : public Comm {
     aborted_ = true;
     (void)ncclCommAbort(comm_);
   }
+  // -1 where it has failed.
   int rank() const override {
     int rank = -1;
     if (!aborted_) (void)ncclCommUserRank(comm_, &rank);
-    return aborted_ ? last_rank_ : last_rank_ = rank;
+    return rank;
   }
   int size() const override {
     int size = -1;
     if (!aborted_) (void)ncclCommCount(comm_, &size);
-    return aborted_ ? last_size_ : last_size_ = size;
+    return size;
   }
 
  private:
@@ -107,8 +111,6 @@ class NcclComm final : public Comm {
   const ncclComm_t comm_;
   const bool blocks_;
   bool aborted_ = false;
-  mutable int last_rank_ = -1;
-  mutable int last_size_ = -1;
 };
 
 ncclResult_t NcclComm::issue(const Call& call) {

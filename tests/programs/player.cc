@@ -239,7 +239,8 @@ bool Player::perform(const Step& step) {
   const int size = static_cast<int>(members.size());
   Comm* const on = comm(step.comm);
   if (on == nullptr) return true;  // destroyed
-  if (!step.may_fail && (on->rank() != rank || on->size() != size))
+  const bool knows = program_->front != Front::nccl || on->rank() >= 0;
+  if (knows && (on->rank() != rank || on->size() != size))
     return fail("communicator " + std::to_string(step.comm) + " says rank " +
                 std::to_string(on->rank()) + " of " + std::to_string(on->size()) + ", not " +
                 std::to_string(rank) + " of " + std::to_string(size));

@@ -57,9 +57,10 @@ class Rank:
     def play(self, program):
         self.groups, self.pending, self.program = {0: dist.group.WORLD}, [], program
         for at, step in enumerate(program["steps"]):
-            self.moves()
+            self.moves(at)
             self.settle(lambda due: due <= at)
             self.perform(at, step)
+        self.moves(len(program["steps"]))
         self.settle(lambda due: True)
         for number, group in self.groups.items():
             if number > 0:
@@ -76,11 +77,12 @@ class Rank:
     def perform(self, at, step):
         kind, comm = step["kind"], step["comm"]
         if kind in ("split", "create", "shrink"):
-            # A color that nobody gave has no members.
+            # All ranks call it, as torch wants. A color that nobody gave has no members.
             for number in range(step["made"], step["made"] + (1 + max(step["colors"], default=0) if kind == "split" else 1)):
                 members = sorted(self.program["groups"][number])
+                group = dist.new_group(members) if members else None
                 if self.rank in members:
-                    self.groups[number] = dist.new_group(members, use_local_synchronization=True)
+                    self.groups[number] = group
             return
         if comm not in self.groups:
             return
@@ -204,14 +206,14 @@ CALLS = {one.__name__: one for one in (all_reduce, reduce_scatter, all_gather, b
 
 
 def be_rank(rank, programs, meeting, backend, board):
-    """In a process of its own; the board has a line for each rank: the program, and a count of its moves."""
+    """In a process of its own; the board has a line for each rank: the program, a count of its moves, the step."""
     torch.set_num_threads(1)
     if backend == "leeway":
         import leeway.torch  # noqa: F401
     dist.init_process_group(backend, init_method="file://" + meeting, rank=rank, world_size=programs[0]["ranks"])
 
-    def moves():
-        board[rank, 1] += 1
+    def moves(step):
+        board[rank, 1:] = board[rank, 1] + 1, step
 
     one = Rank(rank, moves)
     for number, program in enumerate(programs):
@@ -224,7 +226,7 @@ def run_group(programs, args):
     """None, or what is wrong and the number of the program."""
     size = programs[0]["ranks"]
     with tempfile.TemporaryDirectory() as folder:
-        board = numpy.memmap(os.path.join(folder, "board"), dtype=numpy.int64, mode="w+", shape=(size, 2))
+        board = numpy.memmap(os.path.join(folder, "board"), dtype=numpy.int64, mode="w+", shape=(size, 3))
         children = []
         for rank in range(size):
             child = os.fork()
@@ -250,7 +252,7 @@ def run_group(programs, args):
             if board[:, 1].sum() != last:
                 last, moved = board[:, 1].sum(), time.monotonic()
             elif time.monotonic() - moved > args.idle:
-                why = f"hang: ranks are in programs {board[:, 0].tolist()}"
+                why = f"hang: ranks are in programs {board[:, 0].tolist()}, at steps {board[:, 2].tolist()}"
         for child in alive:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
