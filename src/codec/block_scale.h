@@ -23,9 +23,10 @@ inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 // Stochastic rounding multiplies by the inverse. To nearest an element x is
 //   fma(x, inverse, x * rest)
 // where the two together are 1/scale to 2^-46, so that x on a tie of its scale is a tie: a product
-// with a rounded inverse may lie on either side of it. The inverse is rounded down then. Scales and
-// orders of operations for which the product is right by itself have rest 0; so have blocks above
-// 2^120 or so, whose rests are too small for a float.
+// with a rounded inverse may lie on either side of it. The inverse is rounded down then. Rest 0,
+// and so the product, have powers of two, TransformerEngine's order of operations, float32 scales
+// of more than 16 significant bits (few elements lie on a tie of such a one, and of the others'
+// quotients the last bit decides nothing), and blocks above 2^120 or so, whose rests are too small.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
@@ -55,7 +56,7 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   const bool clips = static_cast<double>(scale) * static_cast<double>(largest(element)) <
                      static_cast<double>(amax);
   if (clips) scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) + 1);
-  if (stochastic) return {scale, 1.0f / scale};
+  if (stochastic || (std::bit_cast<std::uint32_t>(scale) & 0xFF) != 0) return {scale, 1.0f / scale};
   const float inverse = inverse_below(scale);
   return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }

@@ -20,9 +20,10 @@ namespace {
 void encode_kernel(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out) {
 #if LEEWAY_SCALED_VECTORS
-  if (LEEWAY_FUSED || !has_rests(format)) return Encoder<float>(format, in, place, out).run();
-#endif
+  Encoder<float>(format, in, place, out).run();
+#else
   scalar::encode_scaled(format, in, place, out);
+#endif
 }
 
 }  // namespace

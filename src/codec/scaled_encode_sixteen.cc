@@ -25,11 +25,12 @@ template <typename T>
 void encode_elements(const Format& format, std::span<const T> in, const Place& place,
                      std::byte* out) {
 #if LEEWAY_SCALED_VECTORS
-  if (LEEWAY_FUSED || !has_rests(format)) return Encoder<T>(format, in, place, out).run();
-#endif
+  Encoder<T>(format, in, place, out).run();
+#else
   std::array<float, kPacketElementsMax> values;
   std::transform(in.begin(), in.end(), values.begin(), [](T value) { return as_float(value); });
   scalar::encode_scaled(format, std::span(values).first(in.size()), place, out);
+#endif
 }
 
 void encode_half_kernel(const Format& format, std::span<const Half> in, const Place& place,

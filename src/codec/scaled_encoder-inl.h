@@ -11,11 +11,15 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
+#include <type_traits>
 
 #include "codec/block_maxima-inl.h"
 #include "codec/block_scale.h"
 #include "codec/block_scales-inl.h"
+#include "codec/element.h"
 #include "codec/packet_limit.h"
+#include "codec/scaled.h"
 #include "codec/scaled_codes-inl.h"
 #include "codec/scaled_layout.h"
 #include "codec/scaled_vectors-inl.h"
@@ -43,6 +47,7 @@ class Encoder {
 
   void run() {
     const bool any_blank = write_scales();
+    if (!LEEWAY_FUSED && any_rest_) return run_defined();
     const std::size_t plane_bytes =
         format_.blocks(in_.size()) * format_.block_bytes / format_.options.draws -
         block_scale_bytes();
@@ -57,6 +62,17 @@ class Encoder {
   }
 
  private:
+  void run_defined() const {
+    std::array<float, kPacketElementsMax> values;
+    std::transform(in_.begin(), in_.end(), values.begin(), [](T value) {
+      if constexpr (std::is_same_v<T, float>)
+        return value;
+      else
+        return as_float(value);
+    });
+    scalar::encode_scaled(format_, std::span(values).first(in_.size()), place_, out_);
+  }
+
   std::size_t block_scale_bytes() const {
     return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale);
   }
@@ -91,6 +107,7 @@ class Encoder {
     store(0, scale.stored);
     inverses_[0] = scale.inverse;
     rests_[0] = scale.rest;
+    any_rest_ = scale.rest != 0.0f;
     return scale.inverse == 0.0f;
   }
 
@@ -102,6 +119,7 @@ class Encoder {
       store(b * sizeof(float), scale.stored);
       inverses_[b] = scale.inverse;
       rests_[b] = scale.rest;
+      any_rest_ |= scale.rest != 0.0f;
       any_blank |= scale.inverse == 0.0f;
     }
     std::fill_n(inverses_.begin() + static_cast<std::ptrdiff_t>(blocks_), kBlocksAtOnce, 0.0f);
@@ -122,6 +140,7 @@ class Encoder {
     const int code = nvfp4_packet_code(amax);
     store(0, static_cast<std::uint8_t>(code));
     const Nvfp4Rule<stochastic> rule{e8m0_value(254 - code)};
+    any_rest_ = rule.kHasRests;
     return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data(),
                                        rests_.data());
   }
@@ -136,34 +155,27 @@ class Encoder {
     const CodePlane<T> plane{in_, inverses_.data(), rests_.data(), block_shift, &place_, draw};
     switch (format_.options.codec) {
       case Codec::nvfp4:
-        return put<kE2M1, Quotient::fused>(plane, codes);
       case Codec::nvfp4_te:
       case Codec::mxfp4:
-        return put<kE2M1, Quotient::product>(plane, codes);
+        return put<kE2M1>(plane, codes);
       case Codec::mxfp6_e2m3:
-        return put<kE2M3, Quotient::product>(plane, codes);
+        return put<kE2M3>(plane, codes);
       case Codec::mxfp6_e3m2:
-        return put<kE3M2, Quotient::product>(plane, codes);
+        return put<kE3M2>(plane, codes);
       case Codec::luq:
         return put_plane<kE3M0, Quotient::drawn>(plane, codes);
       case Codec::int8:
-        return put<kInteger8, Quotient::fused>(plane, codes);
+        return put<kInteger8>(plane, codes);
       default:
-        return layout_.element == kE4M3 ? put_float8<kE4M3>(plane, codes)
-                                        : put_float8<kE5M2>(plane, codes);
+        return layout_.element == kE4M3 ? put<kE4M3>(plane, codes) : put<kE5M2>(plane, codes);
     }
   }
 
   template <Minifloat element>
-  void put_float8(const CodePlane<T>& plane, std::byte* codes) const {
-    layout_.block_scale == ScaleKind::power_of_two ? put<element, Quotient::product>(plane, codes)
-                                                   : put<element, Quotient::fused>(plane, codes);
-  }
-
-  template <Minifloat element, Quotient nearest>
   void put(const CodePlane<T>& plane, std::byte* codes) const {
-    format_.stochastic() ? put_plane<element, Quotient::drawn>(plane, codes)
-                         : put_plane<element, nearest>(plane, codes);
+    if (format_.stochastic()) return put_plane<element, Quotient::drawn>(plane, codes);
+    any_rest_ ? put_plane<element, Quotient::fused>(plane, codes)
+              : put_plane<element, Quotient::product>(plane, codes);
   }
 
   void clear_blank_blocks(std::byte* codes, std::size_t plane_bytes) const {
@@ -183,7 +195,8 @@ class Encoder {
   // Room for whole vectors; written before they are read.
   alignas(64) std::array<std::uint32_t, kEncodedBlocksMax + kBlocksAtOnce> maxima_;
   alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> inverses_;
-  alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> rests_;  // of Quotient::fused
+  alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> rests_;  // where any_rest_
+  bool any_rest_ = false;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -66,9 +66,6 @@ constexpr bool has_rests(const ScaledLayout& layout) {
   return layout.packet_scale == float32 || layout.block_scale == float32 ||
          (layout.block_scale == e4m3 && layout.packet_scale == power_of_two);
 }
-inline bool has_rests(const Format& format) {
-  return !format.stochastic() && has_rests(scaled_layout(format.options.codec));
-}
 
 constexpr std::size_t scale_bytes(ScaleKind kind) {
   switch (kind) {

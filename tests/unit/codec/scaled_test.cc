@@ -109,7 +109,7 @@ class ExactlyNearest {
     return std::abs(received) == static_cast<float>(values_[code] * scale);
   }
   static bool beside(double x, double tie) {
-    return std::abs(x) != tie && std::abs(std::abs(x) - tie) < 0x1p-23 * tie;
+    return std::abs(x) != tie && std::abs(std::abs(x) - tie) < 0x1p-21 * tie;
   }
 
   std::vector<double> values_;
