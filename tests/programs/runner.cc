@@ -9,10 +9,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,20 +31,30 @@ namespace {
 
 constexpr int kWrongStatus = 40;
 
-// Below the ports that the system gives to others meanwhile.
-std::string free_address() {
+// A port of this group alone, below those that the system gives to others. Rank 0 does not hold it
+// between two joins, so watchers tell each other by a name that goes with the descriptor `holder`.
+std::string reserve_address(int& holder) {
   static unsigned next = static_cast<unsigned>(::getpid()) * 97;
   for (;;) {
-    const auto port = static_cast<std::uint16_t>(10'000 + next++ % 20'000);
-    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    const bool free =
-        ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    ::close(listener);
+    const unsigned port = 10'000 + next++ % 20'000;
+    holder = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    // The first byte is zero: a name, not a file.
+    const int length =
+        std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "program_swarm.%u", port);
+    const auto bytes =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<unsigned>(length));
+    const int listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(static_cast<std::uint16_t>(port));
+    const bool free = ::bind(holder, reinterpret_cast<const sockaddr*>(&name), bytes) == 0 &&
+                      (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&address),
+                                              sizeof address) == 0);
+    if (listener >= 0) ::close(listener);
     if (free) return "127.0.0.1:" + std::to_string(port);
+    ::close(holder);
   }
 }
 
@@ -202,7 +214,7 @@ Run::Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool lou
   board_ = make_board(first.ranks);
   if (board_ == nullptr) std::abort();
   Meeting meeting;
-  meeting.address = free_address();
+  meeting.address = reserve_address(port_holder_);
   meeting.name = "programs";
   char folder[] = "/tmp/program_swarm.XXXXXX";
   if (::mkdtemp(folder) == nullptr) std::abort();
@@ -228,6 +240,7 @@ Run::Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool lou
 
 Run::~Run() {
   kill_all();
+  ::close(port_holder_);
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
   ::munmap(board_, sizeof(Board));

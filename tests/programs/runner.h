@@ -44,6 +44,7 @@ class Run {
   struct Board* board_ = nullptr;
   std::vector<int> processes_;
   std::string folder_;
+  int port_holder_ = -1;
   std::uint64_t moves_ = 0;
   std::chrono::steady_clock::time_point moved_;
   Verdict verdict_;
