@@ -101,8 +101,8 @@ std::vector<AutomaticChoice> automatic_choices(const estimate::LognormalFit& fit
   for (const double share : {1.0, 0.1, 0.01, 0.001}) {
     estimate::ChoiceInputs inputs;
     inputs.sigma_log2 = fit.sigma_log2();
-    inputs.ranks = ranks;
-    inputs.mean_square = fit.mean_square();
+    // Without loss the average has a share of 1 / ranks in each rank's error.
+    inputs.encoded_mean_square = fit.mean_square() / ranks;
     inputs.gradient_mean_square = share * fit.mean_square();
     choices.push_back({share, to_string(estimate::choose_codec(inputs))});
   }
