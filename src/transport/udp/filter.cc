@@ -22,11 +22,13 @@ constexpr std::uint32_t kVersion = 0x40;
 // /proc/net/snmp has 2 KiB, snmp6 of one namespace 4 KiB.
 constexpr std::size_t kTableBytesMax = std::size_t{16} * 1024;
 
-std::uint64_t drops_at(int socket) {
-  std::uint32_t memory[SK_MEMINFO_VARS] = {};
-  socklen_t bytes = sizeof(memory);
-  if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, memory, &bytes) != 0) return 0;
-  return memory[SK_MEMINFO_DROPS];
+using MemoryInfo = std::array<std::uint32_t, SK_MEMINFO_VARS>;
+
+MemoryInfo memory_info_of(int socket) {
+  MemoryInfo info{};
+  socklen_t bytes = sizeof(info);
+  if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, info.data(), &bytes) != 0) return {};
+  return info;
 }
 
 // The next word of a line; empty: the line is over.
@@ -98,11 +100,13 @@ ReceiveDrops::~ReceiveDrops() {
   if (table_ >= 0) ::close(table_);
 }
 
-// The table of all sockets is read only after this one dropped something.
-ReceiveDrops::Counted ReceiveDrops::count() {
+// The table of all sockets is read only after this one dropped something. The kernel returns memory
+// late, up to a quarter of the buffer, so a queue of less than half of it was never full.
+ReceiveDrops::Counted ReceiveDrops::count(std::uint64_t backlog) {
+  const MemoryInfo info = memory_info_of(socket_);
   // The kernel's counter has 32 bits
   const auto more =
-      static_cast<std::uint32_t>(drops_at(socket_) - static_cast<std::uint32_t>(drops_seen_));
+      static_cast<std::uint32_t>(info[SK_MEMINFO_DROPS] - static_cast<std::uint32_t>(drops_seen_));
   if (more == 0) return counted_;
   drops_seen_ += more;
   if (table_ < 0) {
@@ -110,7 +114,8 @@ ReceiveDrops::Counted ReceiveDrops::count() {
     return counted_;
   }
   const std::uint64_t overflows = overflows_of_all();
-  const Counted part = split(more, overflows - overflows_seen_);
+  const bool was_full = backlog + info[SK_MEMINFO_RMEM_ALLOC] >= info[SK_MEMINFO_RCVBUF] / 2;
+  const Counted part = split(more, was_full ? overflows - overflows_seen_ : 0);
   overflows_seen_ = overflows;
   counted_.overflows += part.overflows;
   counted_.filtered += part.filtered;

@@ -36,7 +36,10 @@ class ReceiveDrops {
   ReceiveDrops(const ReceiveDrops&) = delete;
   ReceiveDrops& operator=(const ReceiveDrops&) = delete;
 
-  Counted count();
+  // `backlog`: the kernel's memory, at most, of what was read since the last call without the queue
+  // being empty in between. Other sockets' overflows are not taken for this one's while that and
+  // what waits now do not fill the buffer.
+  Counted count(std::uint64_t backlog);
 
   // Of `drops` more at this socket while all sockets of the network namespace overflowed
   // `overflows` times more: so many at most found this socket's buffer full.

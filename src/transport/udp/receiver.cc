@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace leeway::transport {
 namespace {
@@ -19,6 +20,11 @@ constexpr std::size_t kCacheLine = 64;
 // Batches of nothing but refused datagrams that one receive() looks through before it returns
 // empty-handed, so that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
+
+// What the kernel accounts for a message, at most: a page beside each datagram, and a coalesced
+// message has datagrams of 512 bytes and more.
+constexpr std::uint64_t kMemoryOfMessage = 4096;
+constexpr std::uint64_t kMemoryPerByte = 9;
 
 constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -88,7 +94,12 @@ std::size_t UdpReceiver::receive(std::span<Received> out) {
   return filled;
 }
 
+std::uint64_t UdpReceiver::take_backlog() {
+  return std::exchange(backlog_max_, backlog_);
+}
+
 bool UdpReceiver::refill() {
+  if (arrived_ < buffers_) backlog_ = 0;  // the queue was empty
   for (std::size_t i = 0; i < buffers_; ++i) {
     messages_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
     messages_[i].msg_hdr.msg_controllen = sizeof(controls_[i].bytes);
@@ -98,6 +109,9 @@ bool UdpReceiver::refill() {
                                   MSG_DONTWAIT, nullptr);
   current_ = 0;
   arrived_ = count > 0 ? static_cast<std::size_t>(count) : 0;
+  for (std::size_t i = 0; i < arrived_; ++i)
+    backlog_ += kMemoryOfMessage + kMemoryPerByte * messages_[i].msg_len;
+  backlog_max_ = std::max(backlog_max_, backlog_);
   return arrived_ > 0;
 }
 

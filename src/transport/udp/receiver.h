@@ -42,6 +42,10 @@ class UdpReceiver {
   // Datagrams lie in the arena that receive() has had no room to hand out.
   bool pending() const { return current_ < arrived_; }
 
+  // The kernel's memory, at most, that the socket's queue had since the last call: of what was read
+  // one batch after the other, without the queue being empty in between.
+  std::uint64_t take_backlog();
+
   bool coalescing() const { return coalescing_; }
   void add_to(TransportCounters& counters) const;
 
@@ -79,6 +83,9 @@ class UdpReceiver {
   std::size_t segment_ = 0;
   Ecn ecn_ = Ecn::none;
   std::size_t offset_ = 0;
+
+  std::uint64_t backlog_ = 0;  // since the queue was empty
+  std::uint64_t backlog_max_ = 0;
 
   std::uint64_t datagrams_received_ = 0;
   std::uint64_t bytes_received_ = 0;

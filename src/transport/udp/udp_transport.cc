@@ -172,13 +172,13 @@ TransportCounters UdpTransport::counters() const {
   TransportCounters counters;
   sender_.add_to(counters);
   receiver_.add_to(counters);
-  const ReceiveDrops::Counted drops = drops_.count();
+  const ReceiveDrops::Counted drops = drops_.count(receiver_.take_backlog());
   counters.kernel_drops = drops.overflows;
   counters.junk = drops.filtered;
   if (group_receiver_ != nullptr) {
     group_receiver_->add_to(counters);
     counters.kernel_drops +=
-        ReceiveDrops(opened_->group.native_handle(), false, false).count().overflows;
+        ReceiveDrops(opened_->group.native_handle(), false, false).count(0).overflows;
   }
   return counters;
 }

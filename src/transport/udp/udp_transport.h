@@ -104,7 +104,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   TransportLimits loopback_limits_;
   PeerTable peers_;
   UdpSender sender_;
-  UdpReceiver receiver_;
+  mutable UdpReceiver receiver_;  // counters() asks what it read since the last time
   const bool filtered_;
   mutable ReceiveDrops drops_;
   std::unique_ptr<UdpReceiver> group_receiver_;  // where a multicast group was joined

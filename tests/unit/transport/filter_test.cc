@@ -66,6 +66,34 @@ TEST_P(Filtered, JunkIsNoOverflow) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
+// Another socket of this host overflows while junk comes to ours.
+TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
+  UdpOptions options;
+  options.bind_address = asio::ip::make_address(GetParam());
+  options.socket_buffer_bytes = 4096;
+  const auto other = UdpTransport::open(options).value();
+  const std::array addresses = {other->local_address(), group_[1]->local_address()};
+  ASSERT_TRUE(group_[0]->set_peers(addresses).ok());
+  const OwnedTrain flood(0, 100, Bytes(100));
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(send_one(*group_[0], flood.train), 1u);
+  EXPECT_GT(other->counters().kernel_drops, 0u);
+  for (int i = 0; i < 5; ++i) send(sealed_like(kTagBase));
+  EXPECT_EQ(receive_all(*group_[1], 5).size(), 5u);
+  for (int i = 0; i < 1000; ++i) send(sealed_like(0x11111111));
+  EXPECT_EQ(group_[1]->counters().kernel_drops, 0u);
+  EXPECT_EQ(group_[1]->counters().junk, 1000u);
+}
+
+// What was read since then tells that the buffer may have been full.
+TEST_P(Filtered, OverflowsAreCountedAfterTheBufferWasRead) {
+  for (int i = 0; i < 1000; ++i) send(sealed_like(kTagBase));
+  std::array<Received, 256> received;
+  while (group_[1]->receive(received) > 0) {
+  }
+  EXPECT_GT(group_[1]->counters().kernel_drops, 0u);
+  EXPECT_EQ(group_[1]->counters().junk, 0u);
+}
+
 TEST_P(Filtered, OverflowsAreCountedStill) {
   for (int i = 0; i < 1000; ++i) send(sealed_like(kTagBase));
   EXPECT_GT(group_[1]->counters().kernel_drops, 0u);
