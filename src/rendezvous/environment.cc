@@ -84,6 +84,11 @@ class Reader {
     return value == nullptr || *value == '\0' ? nullptr : value;
   }
 
+  bool is_empty(const char* name) const {
+    const char* const value = get_(name);
+    return value != nullptr && *value == '\0';
+  }
+
   template <typename Number>
   Result<std::optional<Number>> number(const char* name, Number min, Number max) const {
     const char* const value = text(name);
@@ -283,6 +288,13 @@ Status read_requirement(const Reader& read, Options& options) {
 }
 
 Status read_security(const Reader& read, Options& options) {
+  // Set from a shell variable that is none, say: whoever sets one wants to be safe.
+  for (const char* const name :
+       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"}) {
+    if (!read.is_empty(name)) continue;
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s is set and empty; name a file, or unset it", name);
+  }
   const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
   if (!port.ok()) return port.status();
   const auto insecure = read.number<int>("LEEWAY_INSECURE", 0, 1);

@@ -252,6 +252,10 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
 TEST(OptionsFromEnvironment, TakesAnEmptyValueForUnset) {
   Variables empty;
   for (const EnvironmentVariable& variable : environment_variables()) empty[variable.name] = "";
+  // Of these an empty value is refused: ASecretThatIsSetAndEmptyIsRefused.
+  for (const char* const name :
+       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"})
+    empty.erase(name);
   EXPECT_TRUE(read(empty).ok());
 }
 
@@ -365,6 +369,15 @@ TEST(OptionsFromEnvironment, ReadsCertificates) {
   EXPECT_EQ(options->tls_ca, "/etc/ca.pem");
   EXPECT_EQ(options->tls_certificate, "/etc/rank.pem");
   EXPECT_EQ(options->tls_key, "/etc/rank.key");
+}
+
+// As of `LEEWAY_SECRET_FILE=$KEY` where KEY is misspelt: the group would be open without a word.
+TEST(OptionsFromEnvironment, ASecretThatIsSetAndEmptyIsRefused) {
+  for (const char* const name :
+       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"}) {
+    EXPECT_THAT(read({{name, ""}}).status().c_str(),
+                HasSubstr(std::string(name) + " is set and empty"));
+  }
 }
 
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
