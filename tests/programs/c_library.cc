@@ -39,7 +39,7 @@ CollectiveReport report_of(const leeway_report* report) {
   said.loss_first_pass = summary.loss_first_pass;
   said.elements_missing = summary.elements_missing;
   said.deadline_cut = summary.deadline_cut != 0;
-  said.agreed = summary.agreed != 0;
+  said.complete = summary.complete != 0;
   said.variance_estimate = summary.variance_estimate;
   said.contributors.mean = summary.contributors_mean;
   for (std::size_t i = 0; i < summary.peer_count; ++i) {

@@ -86,7 +86,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (report.loss != 0.0) return "an exact call with loss " + std::to_string(report.loss);
   if (report.elements_missing != 0) return "an exact call with elements_missing";
   if (report.deadline_cut) return "an exact call that was cut by its deadline";
-  if (!report.agreed) return "an exact call that is not agreed";
+  if (!report.complete) return "an exact call that is not complete";
   return {};
 }
 
