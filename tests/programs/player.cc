@@ -80,7 +80,8 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (packets > 0 &&
       std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
     return "the mean of contributors is not that of their histogram";
-  if (!std::isfinite(report.variance_estimate) || report.variance_estimate < 0.0)
+  // NaN: not measured.
+  if (std::isinf(report.variance_estimate) || report.variance_estimate < 0.0)
     return "variance_estimate is " + std::to_string(report.variance_estimate);
   if (step.delivery != Delivery::Kind::exact) return {};
   if (report.loss != 0.0) return "an exact call with loss " + std::to_string(report.loss);
@@ -566,8 +567,7 @@ bool Player::judge(Underway& one, const Outcome& outcome) {
     return wrong("the input has changed");
   const bool alike = step.kind == Kind::all_reduce || step.kind == Kind::broadcast;
   // (Of a lossy call that its deadline ended, elements may be missing.)
-  if (alike && outcome->elements_missing == 0 &&
-      static_cast<std::size_t>(number_) < kProgramsOfAGroup &&
+  if (alike && outcome->complete && static_cast<std::size_t>(number_) < kProgramsOfAGroup &&
       static_cast<std::size_t>(one.number) < kStepsMax) {
     // Ranks of other communicators of the same split() have other results.
     std::atomic<std::uint64_t>& cell =
