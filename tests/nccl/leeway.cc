@@ -11,6 +11,7 @@
 
 #include "nccl/conformance.h"
 #include "nccl/on_device.h"
+#include "support/secret_line.h"
 
 // Beside the wrappers of on_device.cc, which copy what is in host memory.
 extern "C" {
@@ -221,7 +222,7 @@ void meeting_at_a_place(const Rank& rank) {
 void meeting_at_a_place_with_a_secret(const Rank& rank) {
   const std::string secret = "/tmp/nccl_secret_" + std::to_string(::getppid());
   if (rank.rank == 0) {
-    std::ofstream(secret) << std::string(32, '7') << std::string(32, 'a') << '\n';
+    std::ofstream(secret) << leeway::secret_digits('a') << '\n';
     ::chmod(secret.c_str(), S_IRUSR);
   }
   rank.barrier();
