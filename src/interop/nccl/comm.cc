@@ -39,7 +39,7 @@ void Comm::fail(const Status& status) {
 }
 
 void Comm::fail(Code code, std::string_view why) {
-  if (set_failure(code, why)) (void)failed(code, why);
+  if (set_failure(code, why)) warn(why);
 }
 
 bool Comm::set_failure(Code code, std::string_view why) {
@@ -48,8 +48,9 @@ bool Comm::set_failure(Code code, std::string_view why) {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::joining) phase_ = Phase::failed;
     if (failure_ == kSuccess && !revoked_) {
-      failure_ = code;
+      keep_error(why);  // first: who polls may ask for the text once failure_ is set
       why_ = std::string(why);
+      failure_ = code;
       first = true;
     }
   }
