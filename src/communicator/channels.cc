@@ -73,7 +73,9 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
-  if (goes_near(spec)) return near_->start(spec);
+  if (goes_near(spec)) {
+    if (auto work = near_->start(spec)) return work;
+  }
   if (goes_by_lanes(spec)) return lanes_->start(spec);
   return channel_of(spec).start(spec);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <string>
 #include <utility>
@@ -15,6 +16,9 @@ namespace {
 // Of this process, by whichever group. Each takes 0.4 MiB of /dev/shm a rank.
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
+
+// So long the thread stays with nothing to do.
+constexpr std::chrono::milliseconds kThreadLingers(100);
 
 Status closed(Rank self) {
   return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", unsigned{self});
@@ -58,7 +62,10 @@ Result<CollectiveReport> NearCalls::run(const Spec& spec) {
   if (Status status = check(spec); !status.ok()) return status;
   const Instant submitted = driving::steady_now();
   const std::uint64_t number = take_turn();
-  if (number == 0) return driving::Driver::wait(*enqueue(spec));
+  if (number == 0) {
+    const auto work = enqueue(spec);
+    return work != nullptr ? driving::Driver::wait(*work) : parent_.run_by_datagrams(spec);
+  }
   auto outcome = perform(spec, number, submitted);
   end_turn();
   return outcome;
@@ -106,20 +113,28 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   {
     const std::lock_guard lock(mutex_);
     refused = aborted_;
-    if (!refused) queue_.push_back({work, ++issued_});
+    const std::uint64_t number = refused ? 0 : ++issued_;
+    if (!refused && !serving_) serving_ = begin_serving();
+    if (!refused && !serving_) {
+      station_.go_elsewhere(number);
+      return nullptr;
+    }
+    if (!refused) queue_.push_back({work, number});
   }
   turned_.notify_all();
   if (refused) conclude(*work, closed(parent_.rank()));
   return work;
 }
 
-Status NearCalls::begin() {
+// Under the lock, with an empty queue. False: no thread can be had.
+bool NearCalls::begin_serving() {
   auto thread = Thread::start(
       "run calls over memory",
       [self = shared_from_this()](const std::stop_token& stop) { self->serve(stop); });
-  if (!thread.ok()) return thread.status();
+  if (!thread.ok()) return false;
+  thread_.detach();  // the one before has nothing left to do, and holds this object
   thread_ = std::move(*thread);
-  return Status();
+  return true;
 }
 
 // Callers hear of what is done when the next call may begin: they may end the communicator then,
@@ -136,9 +151,15 @@ void NearCalls::serve(const std::stop_token& stop) {
   });
   std::unique_lock lock(mutex_);
   while (true) {
-    turned_.wait(lock,
-                 [&] { return closed_ || stop.stop_requested() || (!taken_ && !queue_.empty()); });
+    const bool due = turned_.wait_for(lock, kThreadLingers, [&] {
+      return closed_ || stop.stop_requested() || (!taken_ && !queue_.empty());
+    });
     if (closed_ || stop.stop_requested()) break;
+    if (!due && !queue_.empty()) continue;  // another thread's call is long
+    if (!due) {
+      serving_ = false;
+      return;
+    }
     const auto [work, number] = std::move(queue_.front());
     queue_.pop_front();
     taken_ = running_ = true;

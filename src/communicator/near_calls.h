@@ -24,8 +24,6 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
   ~NearCalls();
-  // Once. kResourceExhausted: no thread can be had for calls that nobody waits for.
-  Status begin();
   NearCalls(const NearCalls&) = delete;
   NearCalls& operator=(const NearCalls&) = delete;
 
@@ -34,7 +32,8 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
   // On this thread, if no other call is under way.
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // On a thread of this object's own. Any thread, also from a callback.
+  // On a thread of this object's own. Any thread, also from a callback. Null: no such thread can be
+  // had, and the call goes by datagrams, as ranks that are in it here hear.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   // A call that goes by datagrams: ranks that are in one here at this number follow. Messages have
   // no number, since ranks make different numbers of them.
@@ -65,6 +64,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Status look();
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
+  bool begin_serving();
   void serve(const std::stop_token& stop);
   void cancel_queued();
 
@@ -83,6 +83,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   std::uint64_t issued_ = 0;  // collectives of the communicator, by either way
   bool taken_ = false;        // a call is under way
   bool running_ = false;      // it is the thread's
+  bool serving_ = false;      // the thread looks at the queue
   bool closed_ = false;
   bool aborted_ = false;
   std::deque<Queued> queue_;

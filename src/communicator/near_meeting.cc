@@ -79,9 +79,7 @@ Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& 
   if (!agreed.ok()) return agreed.status();
   why = file.ok() ? "another rank cannot" : file.status().c_str();
   if (!*agreed) return std::shared_ptr<NearCalls>();
-  auto calls = std::make_shared<NearCalls>(std::move(*file), channels, std::move(side), options);
-  if (status = calls->begin(); !status.ok()) return status;
-  return calls;
+  return std::make_shared<NearCalls>(std::move(*file), channels, std::move(side), options);
 }
 
 }  // namespace leeway::internal

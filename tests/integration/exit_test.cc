@@ -19,6 +19,7 @@
 
 #include "leeway/c.h"
 #include "leeway/communicator.h"
+#include "support/secret_line.h"
 
 namespace leeway::integration {
 namespace {
@@ -104,7 +105,7 @@ Options options_of(const Life& life, TransportKind transport, bool sealed) {
   options.transport = transport;
   options.log_level = "off";
   options.peer_timeout = 1s;
-  if (sealed) options.secret = std::string(64, '5') + "\n";
+  if (sealed) options.secret = secret_digits('e') + "\n";
   return options;
 }
 

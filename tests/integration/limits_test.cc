@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/secret_line.h"
 
 namespace leeway::integration {
 namespace {
@@ -109,7 +110,7 @@ Options options_of(int rank, const Store& store, TransportKind transport, bool s
   options.peer_timeout = 3s;
   options.metrics = rank == 0 ? "127.0.0.1:0" : "";
   options.trace = "/dev/null";
-  if (sealed) options.secret = std::string(64, '5') + "\n";
+  if (sealed) options.secret = secret_digits('e') + "\n";
   return options;
 }
 

@@ -20,7 +20,8 @@ std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint3
 }
 
 // How much of an exact half had to be repaired is a matter of time as well: who asks twice gets
-// answers that are lost or not by their own numbers.
+// answers that are lost or not by their own numbers. Noise, variance_estimate among it, is measured
+// at a sample of packets, which depends on how many calls were open before.
 Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
   Facts facts = {{"sequence", report.sequence},
                  {"contributors", report.contributors.histogram},
@@ -28,8 +29,7 @@ Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
                  {"cut", report.deadline_cut},
                  {"complete", report.complete},
                  {"missing", report.elements_missing},
-                 {"untouched", report.elements_untouched},
-                 {"variance", report.variance_estimate}};
+                 {"untouched", report.elements_untouched}};
   if (!has_exact_half) facts["loss_first_pass"] = report.loss_first_pass;
   for (const PeerReport& peer : report.peers) {
     facts["peers"].push_back({peer.rank, peer.expected, peer.arrived});
