@@ -37,6 +37,8 @@ struct Running {
   std::condition_variable ended;
   std::list<std::pair<std::thread::id, std::stop_source>> threads;
   bool over = false;  // the process is ending
+  Running* parents = nullptr;
+  std::vector<std::shared_ptr<void>> left;  // handles of threads that only the parent has
 };
 
 // Never destroyed. The parent's is left alone: another thread may have held its lock.
@@ -45,6 +47,7 @@ Running& running() {
   Running* known = current.load();
   while (known->process != ::getpid()) {
     auto made = std::make_unique<Running>();
+    made->parents = known;
     if (current.compare_exchange_strong(known, made.get())) known = made.release();
   }
   return *known;
@@ -154,8 +157,9 @@ void Thread::join() {
   const std::shared_ptr<State> state = std::exchange(state_, nullptr);
   if (state == nullptr) return;
   if (state->process != ::getpid()) {
-    (void)new std::shared_ptr<State>(state);  // never destroyed: there is no such thread here
-    return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
+    Running& here = running();
+    const std::lock_guard lock(here.mutex);
+    return here.left.push_back(state);
   }
   if (state->thread.get_id() == std::this_thread::get_id()) return state->thread.detach();
   state->thread.join();

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "rendezvous/address.h"
+#include "support/secret_line.h"
 
 namespace leeway::nccl {
 namespace {
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 // A place that NCCL_COMM_ID names is known to everybody. Only a secret file keeps strangers out.
 TEST(NcclListeners, APlaceWithoutASecretOfItsOwnTakesTheSecretFile) {
   const std::string file = testing::TempDir() + "nccl_secret_" + std::to_string(::getpid());
-  std::ofstream(file) << std::string(32, '7') << std::string(32, 'a') << '\n';
+  std::ofstream(file) << secret_digits('a') << '\n';
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
   Options options;
   options.secret_file = file;
@@ -31,7 +32,7 @@ TEST(NcclListeners, APlaceWithoutASecretOfItsOwnTakesTheSecretFile) {
     ASSERT_TRUE(free.ok()) << free.status().c_str();
     id.port = rendezvous::parse_host_port((*free)->address())->port;
   }
-  Listeners listeners;
+  static Listeners listeners;  // the process never ends it
   const auto place = listeners.reach(id, options, true);
   ASSERT_TRUE(place.ok()) << place.status().c_str();
   ASSERT_TRUE((*place)->put("key", std::as_bytes(std::span("value"))).ok());
