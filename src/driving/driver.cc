@@ -212,7 +212,7 @@ bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
 }
 
 bool Driver::drive_until(const WorkState& work, Instant deadline) {
-  const auto done = [&work] { return work.done.load(std::memory_order_relaxed); };
+  const auto done = [&work] { return work.done.load(std::memory_order_acquire); };
   return drive_until(done, deadline);
 }
 

@@ -18,6 +18,10 @@ constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 // Of the whole time: when to ask why nobody invites.
 constexpr int kAbsencePart = 8;
 
+// An address out of a store may be a dead rank 0's. What has its port by now may be silent, so the
+// store is asked again after this time. A live rank 0 answers within it.
+constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
+
 }  // namespace
 
 MeetingGuest::MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place)
@@ -37,8 +41,10 @@ Result<Group> MeetingGuest::run() {
 MeetingGuest::Outcome MeetingGuest::find_meeting() {
   const Duration asking = local_.join_timeout / kAbsencePart;
   const bool is_early = left() > asking;
-  const auto value =
-      place_.store->get(keys_.root(), at_once(local_, is_early ? left() - asking : left()));
+  const bool is_stored_address = place_.client != nullptr && local_.store != nullptr;
+  Duration patience = is_early ? left() - asking : left();
+  if (is_stored_address) patience = std::min(patience, kStoredAddressPatience);
+  const auto value = place_.store->get(keys_.root(), at_once(local_, patience));
   if (!value.ok()) {
     const StatusCode code = value.status().code();
     if (code == StatusCode::kDeadlineExceeded) {
@@ -48,8 +54,7 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
     // At the very end an attempt is cut off, and says less than those before.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
-    // An address out of a store may be a dead rank 0's, and its port another program's by now.
-    if (code == StatusCode::kMismatch && local_.store == nullptr) {
+    if (code == StatusCode::kMismatch && !is_stored_address) {
       return Status::error(StatusCode::kMismatch,
                            "what answers at %.60s is not a Leeway rank 0 of this version; does "
                            "another program use the port? Choose another one in LEEWAY_RENDEZVOUS",

@@ -34,6 +34,10 @@ constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 // One connection attempt to an address that does not even refuse.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
 
+// A connection without any answer in this time may be a stranger's. A live server whose first
+// answer has to wait is connected to again.
+constexpr Duration kSilenceMax = std::chrono::seconds(1);
+
 // For an answer that a server which is alive gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
 
@@ -64,6 +68,8 @@ class StoreConnection {
   // An exchange succeeded before: that the next one breaks may be because it was idle too long.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
+  // Whether an exchange that took too long leaves hope for the next one.
+  bool is_worth_keeping() const { return is_used_ || Clock::now() - begin_ < kSilenceMax; }
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
 
  private:
@@ -89,6 +95,7 @@ class StoreConnection {
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
   std::uint32_t first_number_ = 1;  // of the exchange that is going on
   std::uint32_t next_number_ = 1;
+  const Clock::time_point begin_ = Clock::now();
   bool is_used_ = false;
   bool is_reached_ = false;
 };
@@ -386,8 +393,10 @@ Status TcpClient::ask(const std::vector<StoreRequest>& requests, Clock::time_poi
     const bool was_used = (*connection)->is_used();
     const Status status = (*connection)->exchange(requests, end, note);
     if (status.ok() || status.code() == StatusCode::kDeadlineExceeded) {
-      const std::lock_guard lock(mutex_);
-      free_.push_back(std::move(*connection));
+      if ((*connection)->is_worth_keeping()) {
+        const std::lock_guard lock(mutex_);
+        free_.push_back(std::move(*connection));
+      }
       return status;
     }
     if (!was_used || answered || status.code() != StatusCode::kUnavailable) return status;

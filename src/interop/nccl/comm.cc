@@ -209,8 +209,8 @@ void Comm::look_inside() {
 
 Code Comm::state() {
   look_inside();
-  if (const int failure = failure_; failure != kSuccess) return static_cast<Code>(failure);
   const std::lock_guard lock(mutex_);
+  if (const int failure = failure_; failure != kSuccess) return static_cast<Code>(failure);
   if (phase_ == Phase::joining || phase_ == Phase::leaving || under_way_ > 0) return kInProgress;
   return kSuccess;
 }

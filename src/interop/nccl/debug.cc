@@ -57,7 +57,13 @@ class Debug {
     std::copy_n(text.data(), size, last_error_.data());
     last_error_[size] = '\0';
   }
-  const char* last_error() const { return last_error_.data(); }
+  // The caller's copy: other threads may keep texts at any time.
+  const char* last_error() {
+    thread_local std::array<char, 1024> text;
+    const std::lock_guard lock(mutex_);
+    text = last_error_;
+    return text.data();
+  }
 
  private:
   Debug() { reread(); }

@@ -292,8 +292,9 @@ TEST(OptionsFromEnvironment, NamesTheVariableThatIsWrongAndNoOther) {
       const std::string text(options.status().text());
       EXPECT_THAT(text, AllOf(HasSubstr(wrong.name), HasSubstr(value)));
       for (const EnvironmentVariable& other : environment_variables()) {
-        if (std::string_view(other.name) != wrong.name)
+        if (std::string_view(other.name) != wrong.name) {
           EXPECT_THAT(text, Not(HasSubstr(other.name)));
+        }
       }
       EXPECT_THAT(text, Not(HasSubstr("rendezvous")));
     }

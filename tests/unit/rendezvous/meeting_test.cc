@@ -89,7 +89,7 @@ TEST(Meeting, IsNotHeldUpByWhatAnswersAtADeadRankZerosAddress) {
   joining[1] = join(at_port_zero(1));
   asio::ip::tcp::socket caller = stranger.accept();
   asio::write(caller, asio::buffer("220 another.example ESMTP\r\n", 27));
-  stranger.accept();  // it has read that, and tries again
+  stranger.accept();  // it has read that, and tries again; later calls get no word at all
   joining[0] = join(at_port_zero(0));
   expect_group(joining);
 }
