@@ -10,10 +10,6 @@ namespace {
 
 using wire::FlowKind;
 
-bool equal_bits(std::span<const float> a, std::span<const float> b) {
-  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
 std::uint32_t digest_of(std::span<const float> values) {
   return crc32c(std::as_bytes(values));
 }

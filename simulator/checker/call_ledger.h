@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -120,5 +121,10 @@ struct CallLedger {
 
 // Words for a finding: the call, the rank, and the virtual time.
 std::string where(Instant now, Rank rank, const CallLedger& call);
+
+// Of two spans of one length.
+inline bool equal_bits(std::span<const float> a, std::span<const float> b) {
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
 
 }  // namespace leeway::sim

@@ -20,10 +20,6 @@ constexpr float kFar = 1e-3f;
 // Of an estimate that cannot be told from outside any more.
 constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
-bool equal_bits(std::span<const float> a, std::span<const float> b) {
-  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
 void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
   if (first) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = scale * values[i];

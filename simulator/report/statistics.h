@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <vector>
 
-namespace leeway::sim {
+#include "run/percentile.h"
 
-inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+namespace leeway::sim {
 
 // Of the finite ones among some values; kUnknown where there are too few of them.
 struct Spread {

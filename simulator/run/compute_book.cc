@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "budget/timing_model.h"
 #include "compute/drop_compute.h"
 #include "run/measures.h"
+#include "run/percentile.h"
 
 namespace leeway::sim {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kNsPerMs = 1e6;
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // The best threshold of the model is looked for in such steps, of a second.
 constexpr double kPredictionStep = 0.005;
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "estimate/drift.h"
+#include "run/percentile.h"
 
 namespace leeway::sim {
 namespace {
@@ -30,8 +30,6 @@ std::size_t sample_count(const scenario::Scenario& scenario, std::size_t element
   }
   return count;
 }
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double mean_of(std::span<const double> values) {
   if (values.empty()) return kUnknown;

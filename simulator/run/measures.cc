@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -14,8 +13,6 @@ namespace {
 
 constexpr std::array<std::pair<const char*, unsigned>, 6> kThousandths = {
     {{"p50", 500}, {"p90", 900}, {"p95", 950}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}}};
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double ratio(double part, double whole) {
   return whole == 0 ? kUnknown : part / whole;

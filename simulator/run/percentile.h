@@ -1,4 +1,4 @@
-// The one definition of a percentile: measures of a run and those pooled over runs must agree.
+// Numbers of measures. Measures of a run and those pooled over runs must agree.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,13 @@
 
 namespace leeway::sim {
 
-// Nearest rank: the least value that at least so many thousandths of all values do not exceed; NaN
-// of nothing. A value that occurred, and the same on every machine.
+// Nothing was measured: shown as such, and never as a number.
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// Nearest rank: the least value that at least so many thousandths of all values do not exceed;
+// kUnknown of nothing. A value that occurred, and the same on every machine.
 inline double percentile(std::span<const double> ascending, unsigned thousandths) {
-  if (ascending.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (ascending.empty()) return kUnknown;
   const std::size_t rank = (ascending.size() * thousandths + 999) / 1000;
   return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
 }

@@ -28,10 +28,6 @@ bool is_narrow(DataType type) {
   return is_floating(type) && size_of(type) < sizeof(float);
 }
 
-std::byte* at(const void* data, std::size_t element, DataType type) {
-  return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
-}
-
 OperationSpec leg_spec(OperationKind kind, ConstTensorView in, TensorView out) {
   return {.kind = kind, .input = in, .output = out};
 }
@@ -68,11 +64,11 @@ HierarchicalCall::HierarchicalCall(const OperationSpec& spec, const SiteMap& sit
 }
 
 ConstTensorView HierarchicalCall::input(std::size_t offset, std::size_t count) const {
-  return {at(spec_.input.data, offset, spec_.input.dtype), count, spec_.input.dtype};
+  return {element_at(spec_.input.data, offset, spec_.input.dtype), count, spec_.input.dtype};
 }
 
 TensorView HierarchicalCall::output(std::size_t offset, std::size_t count) const {
-  return {at(spec_.output.data, offset, spec_.output.dtype), count, spec_.output.dtype};
+  return {element_at(spec_.output.data, offset, spec_.output.dtype), count, spec_.output.dtype};
 }
 
 CollectiveOptions HierarchicalCall::reduce_options() const {
@@ -175,9 +171,9 @@ void HierarchicalCall::plan_reduce_scatter() {
     places.reserve(per_site());
     for (int place = 0; place < sites_.ranks_per_site(); ++place)
       places.push_back(sites_.rank(static_cast<int>(site), place) * block);
-    OperationSpec reduce =
-        leg_spec(OperationKind::reduce_scatter, spec_.input,
-                 {at(partials_.data(), site * block, spec_.input.dtype), block, spec_.input.dtype});
+    OperationSpec reduce = leg_spec(
+        OperationKind::reduce_scatter, spec_.input,
+        {element_at(partials_.data(), site * block, spec_.input.dtype), block, spec_.input.dtype});
     reduce.input_blocks = BlockList(Blocks(counts, places));
     reduce.options = reduce_options();
     add(Tier::reduce, 0, std::move(reduce), site);

@@ -63,6 +63,11 @@ bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy cla
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);
 
+// Where element number `element` of such a tensor is.
+inline std::byte* element_at(const void* data, std::size_t element, DataType type) {
+  return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
+}
+
 // The elements by which ranks compare whether they mean the same operation: per-rank contribution
 // or result, whichever is the same everywhere.
 std::size_t agreed_count(const OperationSpec& spec);

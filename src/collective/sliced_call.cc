@@ -12,10 +12,6 @@ namespace {
 // that begin at a cache line are cut at one.
 constexpr std::size_t kSliceGrain = 1024;
 
-std::byte* at(const void* data, std::size_t element, DataType type) {
-  return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
-}
-
 // Elements that are cut: of the tensor, or of a rank's block.
 std::size_t elements_of(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_gather ? spec.input.count : spec.output.count;
@@ -118,8 +114,8 @@ SlicedCall::SlicedCall(const OperationSpec& spec, int size, std::size_t slices) 
 void SlicedCall::add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count,
                            int size) {
   OperationSpec slice = spec;
-  slice.input = {spec.contents ? at(spec.input.data, offset, spec.input.dtype) : nullptr, count,
-                 spec.input.dtype};
+  slice.input = {spec.contents ? element_at(spec.input.data, offset, spec.input.dtype) : nullptr,
+                 count, spec.input.dtype};
   if (spec.kind == OperationKind::all_gather) {
     const auto ranks = static_cast<std::size_t>(size);
     std::vector<std::size_t> places;
@@ -127,8 +123,9 @@ void SlicedCall::add_slice(const OperationSpec& spec, std::size_t offset, std::s
       places.push_back(rank * spec.input.count + offset);
     slice.output_blocks = BlockList(Blocks(std::vector<std::size_t>(ranks, count), places));
   } else {
-    slice.output = {spec.contents ? at(spec.output.data, offset, spec.output.dtype) : nullptr,
-                    count, spec.output.dtype};
+    slice.output = {
+        spec.contents ? element_at(spec.output.data, offset, spec.output.dtype) : nullptr, count,
+        spec.output.dtype};
   }
   slice.options.residual = part_of(spec.options.residual, offset, count);
   slice.options.control_variate = part_of(spec.options.control_variate, offset, count);

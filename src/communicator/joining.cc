@@ -27,10 +27,6 @@ constexpr std::uint32_t kExactStream = 0x45000000;
 // How long ranks try to hear each other over the lane for exact calls before they do without.
 constexpr Duration kExactProofTime = std::chrono::seconds(10);
 
-// How long ranks of one host try to reach each other through memory before they begin without.
-// Proofs take a few milliseconds; one that is impossible is mostly refused as soon.
-constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
-
 // Proofs have so long even where the meeting took all the time there was.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
@@ -199,7 +195,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
-  (*channel)->prove_memory(kMemoryProofTime);
+  (*channel)->prove_memory();
   // WIRE 10.4
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&

@@ -22,10 +22,6 @@ using rendezvous::LogLevel;
 // Keys the seeds of lanes: each numbers its calls from 0, and must not draw what another draws.
 constexpr std::uint32_t kLaneStream = 0x4C000001;
 
-// How long ranks of one host try to reach each other through memory on a lane. It was proved on
-// lane 0 already where it is possible.
-constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
-
 // What a rank tells of one of its lanes (WIRE 7.19).
 struct Told {
   std::uint64_t receive_buffer_bytes = 0;
@@ -197,7 +193,7 @@ Result<std::unique_ptr<Channel>> LaneJoining::connect(const rendezvous::Group& g
 Status LaneJoining::prove(Channel& channel) const {
   const std::stop_callback on_stop(meeting_.local.stop, [&] { channel.abort(); });
   if (Status status = channel.prove_paths(time_left()); !status.ok()) return status;
-  channel.prove_memory(kMemoryProofTime);
+  channel.prove_memory();
   const std::size_t around = meeting_.group.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (channel.config().datagram_bytes <= protocol::kBaseDatagramBytes - around) return Status();
   return channel.agree_on_size(meeting_.measures_size, time_left());

@@ -44,8 +44,8 @@ class Channel final : private MemoryWatcher {
   // those it cannot hear; kCancelled after abort().
   Status prove_paths(Duration timeout);
   // After prove_paths(): waits until each peer of this host has proved that it shares memory, or
-  // until it cannot (transport/mixed). What is not proved by then goes on as it is.
-  void prove_memory(Duration timeout);
+  // until it cannot (transport/mixed), half a second at most. Then calls begin without the proof.
+  void prove_memory();
   // Ranks that do not share memory with this one, and why.
   std::string memory_obstacles(bool of_this_host);
 

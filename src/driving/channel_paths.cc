@@ -11,6 +11,9 @@ namespace {
 constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
 constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
 
+// Proofs take a few milliseconds; one that is impossible is mostly refused as soon.
+constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
+
 // What to look at when ranks met, but their datagrams do not.
 const char* path_remedy(TransportKind kind) {
   switch (kind) {
@@ -75,10 +78,10 @@ void Channel::look_at_links(Driver::Session& session) {
   if (near > 0) kind_ = near == config_.size - 1 ? TransportKind::shm : TransportKind::mixed;
 }
 
-void Channel::prove_memory(Duration timeout) {
+void Channel::prove_memory() {
   if (!driver_->is_mixed()) return;
   const auto settled = [this] { return driver_->mixed_->settled(); };
-  (void)driver_->run_until(settled, steady_now() + timeout);
+  (void)driver_->run_until(settled, steady_now() + kMemoryProofTime);
   Driver::Session session(*driver_);
   look_at_links(session);
   endpoint().keep_intact(config_.intact);

@@ -50,9 +50,9 @@ void futex_wake(const ShortWord& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-using Text = std::array<char, 48>;
-Text deadline_of(const Terms& terms) {
-  Text text{};
+using DeadlineText = std::array<char, 48>;
+DeadlineText deadline_of(const Terms& terms) {
+  DeadlineText text{};
   if (terms.deadline == Instant::infinite_future()) {
     std::snprintf(text.data(), text.size(), "no deadline");
   } else {

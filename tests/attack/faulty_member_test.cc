@@ -14,23 +14,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMembers = 4;
+constexpr int kFaultyJob = 4;
 constexpr Rank kFaulty = 3;
-constexpr std::size_t kElements = 30'000;
-constexpr Duration kDeadline = 60ms;
+constexpr std::size_t kFaultyElements = 30'000;
+constexpr Duration kFaultyDeadline = 60ms;
 constexpr Duration kTick = 1ms;
 
 // Three members and the faulty one, which takes part in one call with loss after the other.
 class FaultyMember : public ::testing::Test {
  protected:
   // One call. Of the honest members, checks what is promised.
-  void expect_call(Delivery delivery = best_effort(kDeadline)) {
-    sums_.push_back(std::make_unique<Sums>(kMembers, kElements, delivery));
+  void expect_call(Delivery delivery = best_effort(kFaultyDeadline)) {
+    sums_.push_back(std::make_unique<Sums>(kFaultyJob, kFaultyElements, delivery));
     Sums& sums = *sums_.back();
     if (spoil) spoil(sums.contribution(kFaulty));
     std::vector<collective::Request*> requests;
     const Instant began = job.now();
-    for (Rank rank = 0; rank < kMembers; ++rank) {
+    for (Rank rank = 0; rank < kFaultyJob; ++rank) {
       collective::Request& request = sums.submit(job, rank);
       if (rank != kFaulty) requests.push_back(&request);
     }
@@ -38,7 +38,7 @@ class FaultyMember : public ::testing::Test {
         [&] {
           return std::all_of(requests.begin(), requests.end(), [](auto* one) { return one->done; });
         },
-        kDeadline + kTick);
+        kFaultyDeadline + kTick);
     ASSERT_TRUE(done) << "later than the deadline and a tick";
     took = job.now() - began;
     for (Rank rank = 0; rank < kFaulty; ++rank) {
@@ -72,7 +72,7 @@ class FaultyMember : public ::testing::Test {
     };
   }
 
-  SealedJob job{{.size = kMembers}};
+  SealedJob job{{.size = kFaultyJob}};
   std::function<void(std::vector<float>&)> spoil;
   Duration took{0};
   std::uint64_t non_finite = 0;  // what the honest members left out
@@ -262,7 +262,7 @@ TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
       all.push_back(repair_of(prefix, {.attempt = ++requests, .words = 1}));
     return all;
   };
-  expect_call(bounded(0.0, kDeadline));
+  expect_call(bounded(0.0, kFaultyDeadline));
   EXPECT_GT(job.counters(0).repairs_sent, limits::kRepairsPerPacket * kPackets) << "else no attack";
   EXPECT_LE(job.counters(0).repairs_sent, limits::kRepairsPerPacket * kPackets + requests);
 }
@@ -305,9 +305,9 @@ TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
 // Dead to the others after the peer time-out: exact calls end, and name it.
 TEST_F(FaultyMember, SilenceEndsExactCallsByThePeerTimeout) {
   says_instead([](Rank, const Bytes&) { return Bytes(); });
-  Sums sums(kMembers, kElements, exact());
+  Sums sums(kFaultyJob, kFaultyElements, exact());
   std::vector<collective::Request*> requests;
-  for (Rank rank = 0; rank < kMembers; ++rank) requests.push_back(&sums.submit(job, rank));
+  for (Rank rank = 0; rank < kFaultyJob; ++rank) requests.push_back(&sums.submit(job, rank));
   requests.pop_back();
   ASSERT_TRUE(job.run_until(
       [&] {

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::Bytes;
 using support::RelayGroup;
-using Flying = RelayGroup::Flying;
+using RelayedDatagram = RelayGroup::Flying;
 
 constexpr Rank kRelay = 0;
 
@@ -50,7 +50,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   const std::uint64_t before = forwarded(group_);
   std::uint64_t to_stranger = 0;
   std::uint64_t sent = 0;
-  group_.network = [&](const Flying& one) {
+  group_.network = [&](const RelayedDatagram& one) {
     to_stranger += one.to == stranger();
     sent += one.from == RelayGroup::address_of(kRelay) && one.bytes.size() > 200;
     return std::vector{one};
@@ -81,8 +81,8 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
 
 // Who copies a member's request cannot have it forwarded again.
 TEST_F(RelayAttack, ACopiedRequestIsForwardedOnce) {
-  group_.network = [](const Flying& one) {
-    std::vector<Flying> all = {one};
+  group_.network = [](const RelayedDatagram& one) {
+    std::vector<RelayedDatagram> all = {one};
     if (one.to != RelayGroup::address_of(kRelay)) return all;
     for (int i = 0; i < 20; ++i) {
       all.push_back(one);
@@ -125,7 +125,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
   member.meet(group_.now(), kRelay, RelayGroup::keys_of(1, kRelay),
               seal::aead_maker(seal::AeadKind::aes_128_gcm));
   std::uint64_t left = 0;
-  group_.network = [&](const Flying& one) {
+  group_.network = [&](const RelayedDatagram& one) {
     left += one.from == RelayGroup::address_of(kRelay) && one.bytes.size() > 200;
     return std::vector{one};
   };
@@ -152,11 +152,11 @@ class BadRelay {
       seals_.meet(group.now(), peer, RelayGroup::keys_of(kRelay, peer),
                   seal::aead_maker(seal::AeadKind::aes_128_gcm));
     }
-    group.network = [this](const Flying& one) {
-      if (one.from == RelayGroup::address_of(kRelay)) return std::vector<Flying>();
+    group.network = [this](const RelayedDatagram& one) {
+      if (one.from == RelayGroup::address_of(kRelay)) return std::vector<RelayedDatagram>();
       if (one.to != RelayGroup::address_of(kRelay)) return std::vector{one};
       take(one);
-      return std::vector<Flying>();
+      return std::vector<RelayedDatagram>();
     };
   }
 
@@ -164,7 +164,7 @@ class BadRelay {
   std::function<std::vector<Bytes>(const Bytes& inner)> betrays;
 
  private:
-  void take(const Flying& one) {
+  void take(const RelayedDatagram& one) {
     Bytes bytes = one.bytes;
     const auto opened = seals_.open_from_anywhere(group_.now(), kNoRank, bytes);
     if (opened.from == kNoRank || !opened.path_message) return;

@@ -14,7 +14,7 @@
 namespace leeway::integration {
 namespace {
 
-constexpr int kVictim = 2;
+constexpr int kKilledRank = 2;
 constexpr double kDeadlineMs = 400.0;
 constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
 
@@ -51,7 +51,7 @@ bool waited_for_victim(const Facts& call) {
 std::vector<double> lateness(const std::vector<Facts>& all, const char* clock) {
   std::vector<double> late;
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
-    if (rank == kVictim || !all[rank].is_object()) continue;
+    if (rank == kKilledRank || !all[rank].is_object()) continue;
     for (const Facts& call : all[rank]["calls"]) {
       if (waited_for_victim(call)) late.push_back(call[clock].get<double>() - kDeadlineMs);
     }
@@ -76,7 +76,7 @@ void expect_in_time(const std::vector<Facts>& all, const char* clock, const char
 
 void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
-    if (rank == kVictim) continue;
+    if (rank == kKilledRank) continue;
     ASSERT_TRUE(all[rank].is_object()) << "rank " << rank;
     expectation(rank, all[rank]);
   }
@@ -110,21 +110,21 @@ std::vector<Facts> stop_and_continue(const std::string& delivery,
                                      const Environment& environment = {}) {
   RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}, environment));
   if (!group.await_mark("looping")) return {};
-  group[kVictim].signal(SIGSTOP);
+  group[kKilledRank].signal(SIGSTOP);
   const TimePoint until = Clock::now() + std::chrono::seconds(20);
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank == kVictim) continue;
+    if (rank == kKilledRank) continue;
     EXPECT_TRUE(group[rank].read_line(until)) << "rank " << rank << " was never cut";
   }
-  group[kVictim].signal(SIGCONT);
+  group[kKilledRank].signal(SIGCONT);
   return group.finish(kDeadlinePatience);
 }
 
 std::vector<Facts> kill_one(const std::string& delivery, const Environment& environment = {}) {
   RankGroup group(rounds_of(delivery, {"rounds=1000", "cuts=3", "leave=1"}, environment));
   if (!group.await_mark("looping")) return {};
-  group[kVictim].signal(SIGKILL);
-  return group.finish(kDeadlinePatience, kVictim);
+  group[kKilledRank].signal(SIGKILL);
+  return group.finish(kDeadlinePatience, kKilledRank);
 }
 
 // After SIGCONT the group works again: the last calls of all ranks, the victim's too, end before

@@ -11,8 +11,8 @@
 namespace leeway::integration {
 namespace {
 
-constexpr int kVictim = 2;
-constexpr double kDeadlineMs = 200.0;
+constexpr int kDeadRank = 2;
+constexpr double kCallMs = 200.0;
 constexpr double kPeerTimeoutMs = 3000.0;  // Options::peer_timeout
 constexpr std::chrono::seconds kPatience(120);
 
@@ -26,10 +26,10 @@ RankSetup rounds_of(const std::string& delivery, double deadline_ms, int rounds,
                        "cuts=" + std::to_string(cuts), "leave=" + std::to_string(cuts < rounds)}};
 }
 
-void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
+void expect_all_survivors(const std::vector<Facts>& all, auto&& expectation) {
   ASSERT_EQ(all.size(), 4u);
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
-    if (rank == kVictim) continue;
+    if (rank == kDeadRank) continue;
     ASSERT_TRUE(all[rank].is_object()) << "rank " << rank;
     expectation(rank, all[rank]);
   }
@@ -38,11 +38,11 @@ void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
 // Calls that the dead rank cost their deadline come first, then one that ends when it is given up,
 // then usual ones.
 TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
-  RankGroup group(rounds_of("best_effort", kDeadlineMs, 5'000, 100'000));
+  RankGroup group(rounds_of("best_effort", kCallMs, 5'000, 100'000));
   ASSERT_TRUE(group.await_mark("looping"));
-  group[kVictim].signal(SIGKILL);
-  const auto all = group.finish(kPatience, kVictim);
-  expect_each_survivor(all, [](int rank, const Facts& facts) {
+  group[kDeadRank].signal(SIGKILL);
+  const auto all = group.finish(kPatience, kDeadRank);
+  expect_all_survivors(all, [](int rank, const Facts& facts) {
     EXPECT_EQ(facts["first_error"]["code"], "ok") << facts["first_error"];
     double waited_ms = 0.0;
     std::vector<double> before;
@@ -50,9 +50,9 @@ TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
     for (const Facts& call : facts["calls"]) {
       const double ms = call["wall_ms"];
       const bool without = call["arrived"] < call["expected"];
-      if (without && ms >= kDeadlineMs / 4) waited_ms += ms;
+      if (without && ms >= kCallMs / 4) waited_ms += ms;
       if (!without) before.push_back(ms);
-      if (without && ms < kDeadlineMs / 4) after.push_back(ms);
+      if (without && ms < kCallMs / 4) after.push_back(ms);
     }
     ASSERT_GE(after.size(), 100u);
     std::sort(before.begin(), before.end());
@@ -67,9 +67,9 @@ TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
 TEST(Liveness, ExactCallsNameTheDeadWithinThePeerTimeout) {
   RankGroup group(rounds_of("exact", 60'000, 100'000, 1));
   ASSERT_TRUE(group.await_mark("looping"));
-  group[kVictim].signal(SIGKILL);
-  const auto all = group.finish(kPatience, kVictim);
-  expect_each_survivor(all, [](int rank, const Facts& facts) {
+  group[kDeadRank].signal(SIGKILL);
+  const auto all = group.finish(kPatience, kDeadRank);
+  expect_all_survivors(all, [](int rank, const Facts& facts) {
     EXPECT_EQ(facts["first_error"]["code"], "peer_lost");
     const std::string text = facts["first_error"]["text"];
     EXPECT_NE(text.find("rank 2 is dead"), std::string::npos) << text;
@@ -81,25 +81,25 @@ TEST(Liveness, ExactCallsNameTheDeadWithinThePeerTimeout) {
 
 TEST(Liveness, ARankThatWasStoppedForLongIsToldThatItWasGivenUp) {
   // The last mark comes a call before the peer time-out; then the others go on without the rank.
-  constexpr int kCuts = static_cast<int>(kPeerTimeoutMs / kDeadlineMs) - 1;
-  RankSetup setup = rounds_of("best_effort", kDeadlineMs, 10'000, kCuts);
+  constexpr int kCuts = static_cast<int>(kPeerTimeoutMs / kCallMs) - 1;
+  RankSetup setup = rounds_of("best_effort", kCallMs, 10'000, kCuts);
   setup.scenario.back() = "leave=0";
   RankGroup group(setup);
   ASSERT_TRUE(group.await_mark("looping"));
-  group[kVictim].signal(SIGSTOP);
+  group[kDeadRank].signal(SIGSTOP);
   const TimePoint until = Clock::now() + kPatience;
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank == kVictim) continue;
+    if (rank == kDeadRank) continue;
     EXPECT_TRUE(group[rank].read_line(until)) << "rank " << rank;
   }
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  group[kVictim].signal(SIGCONT);
+  group[kDeadRank].signal(SIGCONT);
   const auto all = group.finish(kPatience);
   ASSERT_EQ(all.size(), 4u);
-  ASSERT_TRUE(all[kVictim].is_object());
-  const std::string text = all[kVictim]["first_error"]["text"];
+  ASSERT_TRUE(all[kDeadRank].is_object());
+  const std::string text = all[kDeadRank]["first_error"]["text"];
   std::printf("%s\n", text.c_str());
-  EXPECT_EQ(all[kVictim]["first_error"]["code"], "peer_lost");
+  EXPECT_EQ(all[kDeadRank]["first_error"]["code"], "peer_lost");
   EXPECT_NE(text.find("gave this rank up"), std::string::npos) << text;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Settings {
+struct TopSettings {
   std::vector<std::string> addresses;
   bool once = false;
   bool json = false;
@@ -37,7 +37,7 @@ struct Look {
 
 class Watcher {
  public:
-  explicit Watcher(const Settings& settings) : settings_(settings) {}
+  explicit Watcher(const TopSettings& settings) : settings_(settings) {}
 
   // Of those that answer now and did before.
   std::vector<top::Process> look() {
@@ -62,7 +62,7 @@ class Watcher {
     return process;
   }
 
-  const Settings& settings_;
+  const TopSettings& settings_;
   std::map<std::string, Look> before_;
 };
 
@@ -73,7 +73,7 @@ bool any_answers(const std::vector<top::Process>& processes) {
   return false;
 }
 
-int run(const Settings& settings) {
+int run(const TopSettings& settings) {
   Watcher watcher(settings);
   const bool once = settings.once || settings.json || ::isatty(STDOUT_FILENO) == 0;
   auto processes = watcher.look();
@@ -93,7 +93,7 @@ int run(const Settings& settings) {
 void register_top(CLI::App& app, int& exit_code) {
   CLI::App* const command =
       app.add_subcommand("top", "Show what running ranks do: leeway top 127.0.0.1:9464 ...");
-  const auto settings = std::make_shared<Settings>();
+  const auto settings = std::make_shared<TopSettings>();
   command->add_option("address", settings->addresses, "Where LEEWAY_METRICS answers: HOST:PORT")
       ->required();
   command->add_flag("--once", settings->once, "One page, over one second");

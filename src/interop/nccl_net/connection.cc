@@ -9,8 +9,8 @@
 namespace leeway::nccl_net {
 namespace {
 
-constexpr Rank kReceiver = 0;
-constexpr Rank kSender = 1;
+constexpr Rank kReceiverRank = 0;
+constexpr Rank kSenderRank = 1;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Connection::~Connection() {
 }
 
 Code Connection::send(const void* data, std::size_t size, Request*& request) {
-  if (communicator_->rank() != kSender) {
+  if (communicator_->rank() != kSenderRank) {
     return fail(Status::error(StatusCode::kInvalidArgument, "isend on the receiver's end"));
   }
   // Read only: a request has one pointer for both directions.
@@ -38,7 +38,7 @@ Code Connection::send(const void* data, std::size_t size, Request*& request) {
 }
 
 Code Connection::receive(void* data, std::size_t size, Request*& request) {
-  if (communicator_->rank() != kReceiver) {
+  if (communicator_->rank() != kReceiverRank) {
     return fail(Status::error(StatusCode::kInvalidArgument, "irecv on the sender's end"));
   }
   return begin(static_cast<std::byte*>(data), size, request);
@@ -48,7 +48,7 @@ Code Connection::begin(std::byte* data, std::size_t size, Request*& request) {
   request = nullptr;
   if (failure_ != nccl::kSuccess) return failure_;
   if (communicator_->state() != StatusCode::kOk) return fail(communicator_->status());
-  if (communicator_->peer_left() && communicator_->rank() == kSender)
+  if (communicator_->peer_left() && communicator_->rank() == kSenderRank)
     return fail(Status::error(StatusCode::kPeerLost, "the receiver has closed it"));
   if (size > kMessageBytesMax) {
     return fail(Status::error(StatusCode::kInvalidArgument, "a message of %zu bytes: %zu is most",
@@ -71,9 +71,10 @@ Code Connection::begin(std::byte* data, std::size_t size, Request*& request) {
 void Connection::begin_piece(Request& request) {
   std::byte* const data = request.data + request.moved;
   const std::size_t size = std::min(request.size - request.moved, piece_bytes_);
-  request.work = communicator_->rank() == kSender
-                     ? communicator_->send_async({data, size, DataType::u8}, kReceiver, options_)
-                     : communicator_->recv_async({data, size, DataType::u8}, kSender, options_);
+  request.work =
+      communicator_->rank() == kSenderRank
+          ? communicator_->send_async({data, size, DataType::u8}, kReceiverRank, options_)
+          : communicator_->recv_async({data, size, DataType::u8}, kSenderRank, options_);
 }
 
 Code Connection::test(Request& request, bool& done, std::size_t& bytes) {

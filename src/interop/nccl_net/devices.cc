@@ -18,8 +18,6 @@ constexpr int kSpeedUnknownMbps = 10'000;
 // The network's own part is known only once there is a connection.
 constexpr float kLatencyUs = 15.0F;
 
-// NCCL_PTR_HOST.
-constexpr int kHostMemory = 1;
 constexpr int kCommsMax = 65'536;
 // NCCL_NET_ID_UNDEF.
 constexpr std::int16_t kUndefined = -1;

@@ -13,6 +13,8 @@
 
 namespace leeway::nccl_net {
 
+inline constexpr int kHostMemory = 1;  // NCCL_PTR_HOST
+
 struct Device {
   std::string name;  // of the interface
   // In /sys; empty where no hardware of its own is behind it.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "interop/nccl_net/background.h"
+#include "interop/nccl_net/devices.h"
 #include "interop/nccl_net/process.h"
 
 namespace leeway::nccl_net {
@@ -14,9 +15,6 @@ namespace {
 
 using nccl::kSuccess;
 using nccl::UniqueId;
-
-// NCCL_PTR_HOST.
-constexpr int kHostMemory = 1;
 
 template <typename Call>
 leeway_nccl_result guarded(Call call) noexcept {

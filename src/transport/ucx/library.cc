@@ -24,12 +24,12 @@ namespace {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
 }
 
-thread_local int quiet = 0;
+thread_local int quiet_depth = 0;
 thread_local std::array<char, 160> last_words{};
 
 ucs_log_func_rc_t keep(const char*, unsigned, const char*, ucs_log_level_t level,
                        const ucs_log_component_config_t*, const char* format, va_list arguments) {
-  if (quiet == 0 || level < UCS_LOG_LEVEL_ERROR)
+  if (quiet_depth == 0 || level < UCS_LOG_LEVEL_ERROR)
     return UCS_LOG_FUNC_RC_CONTINUE;  // fatal ones end the process
   va_list copy;
   va_copy(copy, arguments);
@@ -70,11 +70,11 @@ Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings) {
 }
 
 UcxQuiet::UcxQuiet() {
-  if (quiet++ == 0) last_words[0] = '\0';
+  if (quiet_depth++ == 0) last_words[0] = '\0';
 }
 
 UcxQuiet::~UcxQuiet() {
-  --quiet;
+  --quiet_depth;
 }
 
 Status ucx_error(StatusCode code, ucs_status_t status, const char* what) {

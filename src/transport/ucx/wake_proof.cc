@@ -26,7 +26,7 @@ constexpr Duration kGrace = std::chrono::milliseconds(200);
 
 // Looking for messages without UCX's wake-up, which is not proven yet: ranks may outnumber cores.
 constexpr Duration kSpin = std::chrono::microseconds(50);
-constexpr Duration kNap = std::chrono::microseconds(50);
+constexpr Duration kProofNap = std::chrono::microseconds(50);
 
 Instant steady_now() {
   return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
@@ -205,7 +205,7 @@ bool UcxWakeProof::await(Condition condition) {
     if (steady_now() - start < kSpin) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kProofNap);
     }
   }
   return true;

@@ -5,7 +5,7 @@
 namespace leeway::transport {
 namespace {
 
-constexpr std::size_t kCompletionsAtOnce = 64;
+constexpr std::size_t kReceivedAtOnce = 64;
 constexpr std::size_t kCacheLine = 64;
 
 // Batches of nothing but refused datagrams that one receive() looks through before it returns
@@ -30,7 +30,7 @@ VerbsReceiver::VerbsReceiver(const Setup& setup, const VerbsPeers& peers,
       requests_(setup.entries),
       pieces_(setup.entries),
       used_(setup.entries),
-      arrived_(kCompletionsAtOnce),
+      arrived_(kReceivedAtOnce),
       counters_(counters) {
   for (std::size_t i = 0; i < entries_; ++i) {
     const std::size_t room = kNetworkHeaderBytes + setup.mtu_bytes;

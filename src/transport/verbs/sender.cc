@@ -10,7 +10,7 @@
 namespace leeway::transport {
 namespace {
 
-constexpr int kCompletionsAtOnce = 32;
+constexpr int kSentAtOnce = 32;
 
 }  // namespace
 
@@ -130,10 +130,10 @@ void VerbsSender::post(std::uint64_t first, std::span<const Train> trains) {
 bool VerbsSender::collect() {
   if (abandoned_) return false;
   const std::uint64_t before = completed_;
-  ibv_wc done[kCompletionsAtOnce];
-  int count = kCompletionsAtOnce;
-  while (count == kCompletionsAtOnce && failure_ == nullptr) {
-    count = ibv_poll_cq(completions_, kCompletionsAtOnce, done);
+  ibv_wc done[kSentAtOnce];
+  int count = kSentAtOnce;
+  while (count == kSentAtOnce && failure_ == nullptr) {
+    count = ibv_poll_cq(completions_, kSentAtOnce, done);
     if (count < 0) failure_ = "its completions cannot be read";
     for (int i = 0; i < count; ++i) {
       if (done[i].status != IBV_WC_SUCCESS) failure_ = ibv_wc_status_str(done[i].status);

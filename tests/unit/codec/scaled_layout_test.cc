@@ -25,18 +25,19 @@ std::vector<int> first_bytes(const Format& format, std::initializer_list<float> 
   return first;
 }
 
-using Bytes = std::vector<int>;
+using FieldBytes = std::vector<int>;
 
 TEST(ScaledLayout, PutsElement0InTheLowNibble) {
-  EXPECT_EQ(first_bytes(nearest(Codec::mxfp4), {1, 6, -0.5f, 4}, 32, 3), (Bytes{127, 0x72, 0x69}));
+  EXPECT_EQ(first_bytes(nearest(Codec::mxfp4), {1, 6, -0.5f, 4}, 32, 3),
+            (FieldBytes{127, 0x72, 0x69}));
 }
 
 TEST(ScaledLayout, PutsFourSixBitCodesInThreeBytesLittleEndian) {
   // Codes 1, 2, 3 and 0x1F: 1 + (2 << 6) + (3 << 12) + (0x1F << 18) = 0x7C3081.
   EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e2m3), {0.125f, 0.25f, 0.375f, 7.5f}, 32, 4),
-            (Bytes{127, 0x81, 0x30, 0x7C}));
+            (FieldBytes{127, 0x81, 0x30, 0x7C}));
   EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e3m2), {0.0625f, 0.125f, 0.1875f, 28}, 32, 4),
-            (Bytes{127, 0x81, 0x30, 0x7C}));
+            (FieldBytes{127, 0x81, 0x30, 0x7C}));
 }
 
 TEST(ScaledLayout, PutsAllScalesOfAPacketBeforeItsCodes) {
@@ -71,25 +72,25 @@ TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
 TEST(ScaledLayout, OfNvfp4TeBeginsWithTheMaximumAsFloat) {
   // Under a maximum of 2688 the scales are the blocks' own: 448 is 0x7E.
   EXPECT_EQ(first_bytes(nearest(Codec::nvfp4_te), {2688, 448}, 16, 6),
-            (Bytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
+            (FieldBytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
 }
 
 TEST(ScaledLayout, OfPacketScaledFormatsIsAFloatAndTheCodes) {
   EXPECT_EQ(first_bytes(nearest(Codec::fp8_e4m3), {448, -1}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7E, 0xB8}));
+            (FieldBytes{0x00, 0x00, 0x80, 0x3F, 0x7E, 0xB8}));
   EXPECT_EQ(first_bytes(nearest(Codec::fp8_e5m2), {57344, -1}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7B, 0xBC}));
+            (FieldBytes{0x00, 0x00, 0x80, 0x3F, 0x7B, 0xBC}));
   EXPECT_EQ(first_bytes(nearest(Codec::int8), {127, -127, -1, 2}, 4, 8),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7F, 0x81, 0xFF, 0x02}));
+            (FieldBytes{0x00, 0x00, 0x80, 0x3F, 0x7F, 0x81, 0xFF, 0x02}));
   EXPECT_EQ(first_bytes(stochastic(Codec::luq), {64, -1, 0, 2}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20}));
+            (FieldBytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20}));
 }
 
 TEST(ScaledLayout, OfLuqHasAPlaneOfCodesForEachDraw) {
   CodecOptions options = Codec::luq;
   options.draws = 3;
   EXPECT_EQ(first_bytes(stochastic(options), {64, -1, 0, 2}, 4, 10),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20, 0x97, 0x20, 0x97, 0x20}));
+            (FieldBytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20, 0x97, 0x20, 0x97, 0x20}));
 }
 
 TEST(ScaledLayout, OfBlockScaledFp8IsFloatsAndCodes) {

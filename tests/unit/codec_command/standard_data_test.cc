@@ -8,7 +8,7 @@
 namespace leeway::tools::codecs {
 namespace {
 
-constexpr std::size_t kSamples = std::size_t{1} << 16;
+constexpr std::size_t kStandardSamples = std::size_t{1} << 16;
 
 struct Moments {
   double mean = 0.0;
@@ -33,24 +33,24 @@ Moments moments_of(const std::vector<float>& values, Map map) {
 }
 
 TEST(NormalValues, HaveTheMomentsOfTheNormalDistribution) {
-  const auto m = moments_of(normal_values(kSamples, 1), [](float x) { return double{x}; });
-  const double n = kSamples;
+  const auto m = moments_of(normal_values(kStandardSamples, 1), [](float x) { return double{x}; });
+  const double n = kStandardSamples;
   EXPECT_NEAR(m.mean, 0.0, 5 / std::sqrt(n));
   EXPECT_NEAR(m.variance, 1.0, 5 * std::sqrt(2 / n));
   EXPECT_NEAR(m.fourth, 3.0, 5 * std::sqrt(96 / n));  // variance of z^4: 105 - 9
 }
 
 TEST(LognormalValues, LogarithmsHaveTheWantedSpread) {
-  const auto values = lognormal_values(kSamples, 2.0, 1);
+  const auto values = lognormal_values(kStandardSamples, 2.0, 1);
   const auto m = moments_of(values, [](float x) { return std::log(std::abs(double{x})); });
-  EXPECT_NEAR(m.mean, 0.0, 5 * 2.0 / std::sqrt(kSamples));
-  EXPECT_NEAR(m.variance, 4.0, 5 * 4.0 * std::sqrt(2.0 / kSamples));
+  EXPECT_NEAR(m.mean, 0.0, 5 * 2.0 / std::sqrt(kStandardSamples));
+  EXPECT_NEAR(m.variance, 4.0, 5 * 4.0 * std::sqrt(2.0 / kStandardSamples));
 }
 
 TEST(LognormalValues, SignsAreEven) {
-  const auto values = lognormal_values(kSamples, 1.0, 1);
+  const auto values = lognormal_values(kStandardSamples, 1.0, 1);
   const auto m = moments_of(values, [](float x) { return x < 0 ? -1.0 : 1.0; });
-  EXPECT_NEAR(m.mean, 0.0, 5 / std::sqrt(kSamples));
+  EXPECT_NEAR(m.mean, 0.0, 5 / std::sqrt(kStandardSamples));
 }
 
 TEST(NormalValues, DependOnTheSeedAlone) {

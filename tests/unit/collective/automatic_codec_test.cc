@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 3;
-constexpr std::size_t kCount = 3000;
+constexpr int kAutomaticRanks = 3;
+constexpr std::size_t kAutomaticCount = 3000;
 
 // Box-Muller on keyed draws; `shared` of its variance is common to all ranks.
 float gradient(Rank rank, int call, std::size_t i, double shared) {
@@ -33,7 +33,7 @@ float gradient(Rank rank, int call, std::size_t i, double shared) {
 
 class AutomaticJob {
  public:
-  explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kSize})
+  explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kAutomaticRanks})
       : shared_(shared), group_(options) {}
 
   // From now on this rank has no units, and its gradient times this in every other place of its
@@ -48,8 +48,8 @@ class AutomaticJob {
     for (int i = 0; i < calls; ++i) {
       const int call = static_cast<int>(calls_.size());
       calls_.push_back(group_.submit_all([&](Rank rank) {
-        auto& data = data_.emplace_back(std::make_unique<std::vector<float>>(kCount));
-        for (std::size_t e = 0; e < kCount; ++e) {
+        auto& data = data_.emplace_back(std::make_unique<std::vector<float>>(kAutomaticCount));
+        for (std::size_t e = 0; e < kAutomaticCount; ++e) {
           (*data)[e] =
               gradient(rank, call, e, shared_) * (rank == idle_ && e % 2 == 0 ? left_over_ : 1.0f);
         }
@@ -131,7 +131,7 @@ TEST(AutomaticCodecEngine, TakesMoreBitsWhereTheGradientIsSmallAgainstItsNoise) 
 }
 
 TEST(AutomaticCodecEngine, AgreesOverALossyNetworkWithManyCallsInFlight) {
-  GroupOptions options{.size = kSize};
+  GroupOptions options{.size = kAutomaticRanks};
   options.faults.loss = 0.2;
   options.faults.reorder = 0.1;
   AutomaticJob job(0.5, options);

@@ -17,11 +17,11 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 using testing::ReferenceCall;
 
-constexpr int kSize = 3;
-constexpr int kCalls = 4;
+constexpr int kCodedRanks = 3;
+constexpr int kCodedCalls = 4;
 
 GroupOptions bad_network(std::uint64_t seed, std::size_t datagram_bytes = 1472) {
-  GroupOptions options{.size = kSize, .datagram_bytes = datagram_bytes, .seed = seed};
+  GroupOptions options{.size = kCodedRanks, .datagram_bytes = datagram_bytes, .seed = seed};
   options.paced = true;
   options.faults = {.loss = 0.1, .duplicate = 0.05, .reorder = 0.2, .seed = seed};
   return options;
@@ -41,10 +41,10 @@ TEST_P(CodedOperation, EqualsTheReference) {
   for (const bool in_place : {false, true}) {
     for (const std::size_t datagram_bytes : {600, 1472}) {
       EngineGroup group(bad_network(7, datagram_bytes));
-      for (int call = 0; call < kCalls; ++call) {
+      for (int call = 0; call < kCodedCalls; ++call) {
         ReferenceCall reference({.kind = kind,
                                  .dtype = dtype,
-                                 .size = kSize,
+                                 .size = kCodedRanks,
                                  .count = 30'001,
                                  .root = 1,
                                  .in_place = in_place});
@@ -79,9 +79,9 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
   const auto run = [&](const GroupOptions& options, std::uint64_t& count) {
     EngineGroup group(options);
     std::vector<std::vector<float>> results;
-    for (int call = 0; call < kCalls; ++call) {
-      std::vector<std::vector<float>> data(kSize, std::vector<float>(kCount));
-      for (Rank rank = 0; rank < kSize; ++rank) {
+    for (int call = 0; call < kCodedCalls; ++call) {
+      std::vector<std::vector<float>> data(kCodedRanks, std::vector<float>(kCount));
+      for (Rank rank = 0; rank < kCodedRanks; ++rank) {
         for (std::size_t i = 0; i < kCount; ++i)
           data[rank][i] = static_cast<float>(
               to_unit(keyed_hash(3, static_cast<std::uint32_t>(i), call, rank, 0)) - 0.5);
@@ -95,7 +95,7 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
       });
       EXPECT_TRUE(group.run(requests));
       EXPECT_TRUE(group.settle());
-      for (Rank rank = 0; rank < kSize; ++rank) {
+      for (Rank rank = 0; rank < kCodedRanks; ++rank) {
         EXPECT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
         results.push_back(std::move(data[rank]));
       }
@@ -105,14 +105,14 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
   };
   std::uint64_t none = 0;
   std::uint64_t some = 0;
-  const auto clean = run({.size = kSize, .seed = 5}, none);
+  const auto clean = run({.size = kCodedRanks, .seed = 5}, none);
   GroupOptions bad = bad_network(5);
   const auto lossy = run(bad, some);
   EXPECT_EQ(none, 0u);
   EXPECT_GT(some, 0u);
   for (std::size_t i = 0; i < clean.size(); ++i) {
     EXPECT_EQ(std::memcmp(clean[i].data(), lossy[i].data(), kCount * sizeof(float)), 0)
-        << "call " << i / kSize << ", rank " << i % kSize;
+        << "call " << i / kCodedRanks << ", rank " << i % kCodedRanks;
   }
 }
 
@@ -125,10 +125,10 @@ TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
   constexpr std::size_t kCount = 90'000;
   constexpr float kCallers = 777.0f;
   EngineGroup group(bad_network(11));
-  for (int call = 0; call < kCalls; ++call) {
-    std::vector<std::vector<float>> input(kSize, std::vector<float>(kCount, 0.3f));
-    std::vector<std::vector<float>> output(kSize, std::vector<float>(kCount / kSize));
-    std::vector<std::vector<float>> residual(kSize, std::vector<float>(kCount));
+  for (int call = 0; call < kCodedCalls; ++call) {
+    std::vector<std::vector<float>> input(kCodedRanks, std::vector<float>(kCount, 0.3f));
+    std::vector<std::vector<float>> output(kCodedRanks, std::vector<float>(kCount / kCodedRanks));
+    std::vector<std::vector<float>> residual(kCodedRanks, std::vector<float>(kCount));
     const auto requests = group.submit_all([&](Rank rank) {
       OperationSpec spec{.kind = OperationKind::reduce_scatter};
       spec.input = std::span<const float>(input[rank]);
@@ -137,17 +137,17 @@ TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
       spec.options.residual = residual[rank];
       return spec;
     });
-    std::vector<bool> done(kSize);
+    std::vector<bool> done(kCodedRanks);
     ASSERT_TRUE(group.run_until([&] {
-      for (Rank rank = 0; rank < kSize; ++rank) {
+      for (Rank rank = 0; rank < kCodedRanks; ++rank) {
         if (!requests[rank]->done || done[rank]) continue;
         done[rank] = true;
         std::ranges::fill(residual[rank], kCallers);
       }
-      return std::ranges::count(done, true) == kSize;
+      return std::ranges::count(done, true) == kCodedRanks;
     }));
     ASSERT_TRUE(group.settle());
-    for (Rank rank = 0; rank < kSize; ++rank)
+    for (Rank rank = 0; rank < kCodedRanks; ++rank)
       EXPECT_EQ(std::ranges::count(residual[rank], kCallers), kCount) << "rank " << rank;
   }
 }

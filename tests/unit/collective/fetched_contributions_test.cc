@@ -17,10 +17,10 @@ using testing::data_header_of;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 3;
-constexpr std::size_t kPacketElements = 352;  // what a datagram of 1472 bytes holds
+constexpr int kFetchingRanks = 3;
+constexpr std::size_t kFetchedElements = 352;  // what a datagram of 1472 bytes holds
 
-struct Setting {
+struct FetchedSetting {
   Estimator estimator = Estimator::horvitz_thompson;
   OperationKind operation = OperationKind::reduce_scatter;
   std::size_t packets = 4;  // of each contribution to each owner
@@ -30,11 +30,11 @@ struct Setting {
 // Rank r contributes r + 1 everywhere; the loss-free sum is 6.
 class Reduction {
  public:
-  explicit Reduction(const Setting& setting)
-      : setting_(setting), group(GroupOptions{.size = kSize}) {
-    for (int rank = 0; rank < kSize; ++rank) {
-      inputs_[rank].assign(kSize * setting.packets * kPacketElements, rank + 1.0f);
-      results[rank].resize(inputs_[rank].size() / (scattered() ? kSize : 1));
+  explicit Reduction(const FetchedSetting& setting)
+      : setting_(setting), group(GroupOptions{.size = kFetchingRanks}) {
+    for (int rank = 0; rank < kFetchingRanks; ++rank) {
+      inputs_[rank].assign(kFetchingRanks * setting.packets * kFetchedElements, rank + 1.0f);
+      results[rank].resize(inputs_[rank].size() / (scattered() ? kFetchingRanks : 1));
     }
     group.filter = [this](Rank from, Rank to, ByteSpan datagram) {
       const auto header = data_header_of(datagram);
@@ -59,7 +59,7 @@ class Reduction {
   const CollectiveReport& report(Rank rank) const { return requests_[rank]->report; }
   std::uint64_t requests_made() {
     std::uint64_t made = 0;
-    for (Rank rank = 0; rank < kSize; ++rank)
+    for (Rank rank = 0; rank < kFetchingRanks; ++rank)
       made += group.engine(rank).endpoint().counters().repair_requests;
     return made;
   }
@@ -67,13 +67,13 @@ class Reduction {
  private:
   bool scattered() const { return setting_.operation == OperationKind::reduce_scatter; }
 
-  Setting setting_;
-  std::array<std::vector<float>, kSize> inputs_;
+  FetchedSetting setting_;
+  std::array<std::vector<float>, kFetchingRanks> inputs_;
   std::vector<Request*> requests_;
 
  public:
   EngineGroup group;
-  std::array<std::vector<float>, kSize> results;
+  std::array<std::vector<float>, kFetchingRanks> results;
   // What the network loses of rank 1's contribution to rank 0
   std::function<bool(const wire::DataHeader&)> loses = [](const wire::DataHeader& header) {
     return header.attempt == 0;
@@ -110,7 +110,7 @@ TEST(FetchedContributions, OnePacketIsEnoughToAskForNothing) {
   reduction.run();
   EXPECT_EQ(reduction.requests_made(), 0u);
   EXPECT_EQ(reduction.report(0).contributions_fetched, 0u);
-  EXPECT_EQ(reduction.results[0][2 * kPacketElements], 1.0f + 4 * 2.0f + 3.0f);
+  EXPECT_EQ(reduction.results[0][2 * kFetchedElements], 1.0f + 4 * 2.0f + 3.0f);
 }
 
 TEST(FetchedContributions, OtherEstimatorsGoOnWithoutIt) {

@@ -19,7 +19,7 @@ using testing::EngineGroup;
 using testing::FloatAllReduce;
 using testing::GroupOptions;
 
-constexpr int kRanks = 4;
+constexpr int kOwners = 4;
 constexpr std::size_t kOneDatagram = 300;  // elements; a datagram of 1472 bytes holds 352
 
 // Packets of the shard that this rank owned.
@@ -42,25 +42,25 @@ protocol::EndpointCounters total(EngineGroup& group) {
 }
 
 TEST(FewOwners, OneDatagramHasOneOwnerAndEveryRankTakesATurn) {
-  EngineGroup group(GroupOptions{.size = kRanks});
-  for (Rank owner = 0; owner < 2 * kRanks; ++owner) {
-    FloatAllReduce call(kRanks, kOneDatagram);
+  EngineGroup group(GroupOptions{.size = kOwners});
+  for (Rank owner = 0; owner < 2 * kOwners; ++owner) {
+    FloatAllReduce call(kOwners, kOneDatagram);
     call.submit_all(group);
     ASSERT_TRUE(call.finish(group));
-    for (Rank rank = 0; rank < kRanks; ++rank) {
+    for (Rank rank = 0; rank < kOwners; ++rank) {
       EXPECT_EQ(call.report(rank).owners, 1u);
-      EXPECT_EQ(packets_owned(call.report(rank)), rank == owner % kRanks ? 1u : 0u);
+      EXPECT_EQ(packets_owned(call.report(rank)), rank == owner % kOwners ? 1u : 0u);
     }
   }
 }
 
 TEST(FewOwners, ThreeDatagramsHaveThreeOwners) {
-  EngineGroup group(GroupOptions{.size = kRanks});
+  EngineGroup group(GroupOptions{.size = kOwners});
   for (Rank bystander : {3, 2, 1, 0}) {
-    FloatAllReduce call(kRanks, 900);
+    FloatAllReduce call(kOwners, 900);
     call.submit_all(group);
     ASSERT_TRUE(call.finish(group));
-    for (Rank rank = 0; rank < kRanks; ++rank) {
+    for (Rank rank = 0; rank < kOwners; ++rank) {
       EXPECT_EQ(call.report(rank).owners, 3u);
       EXPECT_EQ(packets_owned(call.report(rank)) == 0, rank == bystander);
     }
@@ -68,12 +68,12 @@ TEST(FewOwners, ThreeDatagramsHaveThreeOwners) {
 }
 
 TEST(FewOwners, LongTensorsHaveAll) {
-  EngineGroup group(GroupOptions{.size = kRanks});
-  FloatAllReduce call(kRanks, kRanks * 352);
+  EngineGroup group(GroupOptions{.size = kOwners});
+  FloatAllReduce call(kOwners, kOwners * 352);
   call.submit_all(group);
   ASSERT_TRUE(call.finish(group));
-  for (Rank rank = 0; rank < kRanks; ++rank) {
-    EXPECT_EQ(call.report(rank).owners, static_cast<std::uint32_t>(kRanks));
+  for (Rank rank = 0; rank < kOwners; ++rank) {
+    EXPECT_EQ(call.report(rank).owners, static_cast<std::uint32_t>(kOwners));
     EXPECT_GT(packets_owned(call.report(rank)), 0u);
   }
 }
@@ -81,15 +81,15 @@ TEST(FewOwners, LongTensorsHaveAll) {
 // No report opens gates that eager packets do not need (WIRE 3.3), and the packets of later calls
 // confirm those of earlier ones.
 TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
-  EngineGroup group(GroupOptions{.size = kRanks});
+  EngineGroup group(GroupOptions{.size = kOwners});
   constexpr std::uint64_t kCalls = 20;
   for (std::uint64_t i = 0; i < kCalls; ++i) {
-    FloatAllReduce call(kRanks, kOneDatagram);
+    FloatAllReduce call(kOwners, kOneDatagram);
     call.submit_all(group);
     ASSERT_TRUE(call.finish(group));
   }
   const protocol::EndpointCounters sent = total(group);
-  EXPECT_EQ(sent.data_sent, kCalls * 2 * (kRanks - 1));
+  EXPECT_EQ(sent.data_sent, kCalls * 2 * (kOwners - 1));
   EXPECT_EQ(sent.reports_sent + sent.ends_sent + sent.probes_sent, 0u);
   EXPECT_TRUE(group.settle());
 }
@@ -101,13 +101,13 @@ class FewOwnersUnderLoss
 TEST_P(FewOwnersUnderLoss, AllRanksAgree) {
   const Estimator estimator = std::get<Estimator>(GetParam());
   const Delivery::Kind delivery = std::get<Delivery::Kind>(GetParam());
-  GroupOptions options{.size = kRanks};
+  GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.3, .burst = std::get<double>(GetParam()), .seed = 3};
   EngineGroup group(options);
   for (const std::size_t count : {std::size_t{1}, kOneDatagram, std::size_t{500}}) {
-    for (int turn = 0; turn < 2 * kRanks; ++turn) {
+    for (int turn = 0; turn < 2 * kOwners; ++turn) {
       std::vector<std::vector<float>> data;
-      for (int rank = 0; rank < kRanks; ++rank) data.emplace_back(count, rank + 1.0f);
+      for (int rank = 0; rank < kOwners; ++rank) data.emplace_back(count, rank + 1.0f);
       const auto requests = group.submit_all([&](Rank rank) {
         OperationSpec spec{.kind = OperationKind::all_reduce,
                            .input = std::span(data[rank]),
@@ -117,7 +117,7 @@ TEST_P(FewOwnersUnderLoss, AllRanksAgree) {
         return spec;
       });
       ASSERT_TRUE(group.run(requests));
-      for (Rank rank = 0; rank < kRanks; ++rank) {
+      for (Rank rank = 0; rank < kOwners; ++rank) {
         ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
         EXPECT_TRUE(requests[rank]->report.complete);
         EXPECT_FALSE(requests[rank]->report.deadline_cut);
@@ -142,12 +142,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 // More than may be open at a time, and more than a peer keeps early packets of.
 TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
-  GroupOptions options{.size = kRanks};
+  GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.2, .seed = 9};
   EngineGroup group(options);
   std::vector<FloatAllReduce> calls;
   for (int i = 0; i < 3 * limits::kOpenCollectivesMax; ++i)
-    calls.emplace_back(kRanks, kOneDatagram + static_cast<std::size_t>(i % 3) * 352);
+    calls.emplace_back(kOwners, kOneDatagram + static_cast<std::size_t>(i % 3) * 352);
   for (FloatAllReduce& call : calls) call.submit_all(group);
   for (FloatAllReduce& call : calls) EXPECT_TRUE(call.finish(group));
   EXPECT_TRUE(group.settle());
@@ -156,8 +156,8 @@ TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
 // The owner opens late, and the contribution that came before was lost: nothing says that it is
 // open but its own time-out. The sender's END is far back in its back-off by then.
 TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
-  EngineGroup group(GroupOptions{.size = kRanks});
-  FloatAllReduce before(kRanks, 5000);
+  EngineGroup group(GroupOptions{.size = kOwners});
+  FloatAllReduce before(kOwners, 5000);
   before.submit_all(group);
   ASSERT_TRUE(before.finish(group));
   ASSERT_TRUE(group.settle());
@@ -165,7 +165,7 @@ TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
     const auto header = testing::data_header_of(datagram);
     return !header || from != 2 || to != 1 || header->attempt > 0;
   };
-  FloatAllReduce call(kRanks, kOneDatagram);  // the second call: its owner is rank 1
+  FloatAllReduce call(kOwners, kOneDatagram);  // the second call: its owner is rank 1
   for (const Rank rank : {0, 2, 3}) call.submit(group, rank);
   group.run_until([] { return false; }, 60ms);
   const Instant opened = group.now();
@@ -179,8 +179,8 @@ class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
   static constexpr Rank kVictim = 3;
   // Calls of all ranks until the next one's owner is the parameter.
   void SetUp() override {
-    for (Rank turn = 0; turn < kRanks + GetParam(); ++turn) {
-      FloatAllReduce call(kRanks, kOneDatagram);
+    for (Rank turn = 0; turn < kOwners + GetParam(); ++turn) {
+      FloatAllReduce call(kOwners, kOneDatagram);
       call.submit_all(group_);
       ASSERT_TRUE(call.finish(group_));
     }
@@ -191,12 +191,12 @@ class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
     for (Rank rank = 0; rank < kVictim; ++rank) call.submit(group_, rank);
   }
 
-  EngineGroup group_{GroupOptions{.size = kRanks, .peer_timeout = 3s}};
+  EngineGroup group_{GroupOptions{.size = kOwners, .peer_timeout = 3s}};
 };
 
 // The owner waits for the dead rank, and the others for the owner only.
 TEST_P(FewOwnersAndTheDead, EveryExactCallNamesThem) {
-  FloatAllReduce call(kRanks, kOneDatagram, exact(no_deadline));
+  FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));
   submit(call);
   ASSERT_TRUE(group_.run(call.requests(), 5s));
   for (const Request* request : call.requests()) {
@@ -208,11 +208,11 @@ TEST_P(FewOwnersAndTheDead, EveryExactCallNamesThem) {
 
 TEST_P(FewOwnersAndTheDead, LossyCallsEndByTheirDeadlineThenWithoutWaiting) {
   for (int turn = 0; turn < 40; ++turn) {
-    FloatAllReduce call(kRanks, kOneDatagram, best_effort(200ms));
+    FloatAllReduce call(kOwners, kOneDatagram, best_effort(200ms));
     const Instant start = group_.now();
     submit(call);
     ASSERT_TRUE(group_.run(call.requests(), 201ms));
-    const bool owner_is_dead = (GetParam() + turn) % kRanks == kVictim;
+    const bool owner_is_dead = (GetParam() + turn) % kOwners == kVictim;
     for (Rank rank = 0; rank < kVictim; ++rank) {
       const CollectiveReport& report = call.report(rank);
       EXPECT_EQ(report.complete, !owner_is_dead);
@@ -232,8 +232,8 @@ INSTANTIATE_TEST_SUITE_P(Owner, FewOwnersAndTheDead, ::testing::Values(0, 2, 3))
 
 // It lives, and does something else. Ranks that exchange no packets with it find out by asking.
 TEST(FewOwners, TheDeadlineNamesABystanderThatHasNotBegun) {
-  EngineGroup group(GroupOptions{.size = kRanks});
-  FloatAllReduce call(kRanks, kOneDatagram, exact(2s));
+  EngineGroup group(GroupOptions{.size = kOwners});
+  FloatAllReduce call(kOwners, kOneDatagram, exact(2s));
   for (const Rank rank : {0, 1, 3}) call.submit(group, rank);
   ASSERT_TRUE(group.run(call.requests(), 2s + 1ms));
   for (const Request* request : call.requests()) {
@@ -254,15 +254,15 @@ std::uint64_t data_of_barriers(int size, bool one_host, int barriers) {
 }
 
 TEST(BarrierOnOneHost, GoesThroughOneRank) {
-  EXPECT_EQ(data_of_barriers(kRanks, false, 8), 8 * kRanks * (kRanks - 1));
-  EXPECT_EQ(data_of_barriers(kRanks, true, 8), 8 * 2 * (kRanks - 1));
+  EXPECT_EQ(data_of_barriers(kOwners, false, 8), 8 * kOwners * (kOwners - 1));
+  EXPECT_EQ(data_of_barriers(kOwners, true, 8), 8 * 2 * (kOwners - 1));
   // Two messages are two messages, and this way takes one hop.
   EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
 }
 
 TEST(BarrierOnOneHost, TheDeadlineNamesWhoHasNotCome) {
-  for (Rank owner = 0; owner < kRanks; ++owner) {
-    EngineGroup group(GroupOptions{.size = kRanks, .one_host = true});
+  for (Rank owner = 0; owner < kOwners; ++owner) {
+    EngineGroup group(GroupOptions{.size = kOwners, .one_host = true});
     for (Rank turn = 0; turn < owner; ++turn)
       ASSERT_TRUE(group.run(group.submit_all([](Rank) { return kBarrier; })));
     OperationSpec spec = kBarrier;
@@ -281,7 +281,7 @@ TEST(BarrierOnOneHost, TheDeadlineNamesWhoHasNotCome) {
 
 // They are planned alike, and mean different things.
 TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
-  EngineGroup group(GroupOptions{.size = kRanks, .one_host = true});
+  EngineGroup group(GroupOptions{.size = kOwners, .one_host = true});
   std::byte byte{};
   OperationSpec sum{.kind = OperationKind::all_reduce,
                     .input = {&byte, 1, DataType::u8},
@@ -294,8 +294,8 @@ TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
 
 // A stall costs ever fewer inquiries.
 TEST(FewOwners, InquiriesBackOff) {
-  EngineGroup group(GroupOptions{.size = kRanks});
-  FloatAllReduce call(kRanks, kOneDatagram, exact(no_deadline));
+  EngineGroup group(GroupOptions{.size = kOwners});
+  FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));
   for (const Rank rank : {0, 1, 3}) call.submit(group, rank);
   group.run_until([] { return false; }, 60s);
   EXPECT_LE(total(group).probes_sent, 3 * 3 * 70u);

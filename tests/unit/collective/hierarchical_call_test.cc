@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kCount = 5'003;  // not a multiple of the ranks
+constexpr std::size_t kHierarchicalCount = 5'003;  // not a multiple of the ranks
 
 template <typename T>
 struct Buffers {
@@ -64,13 +64,13 @@ class Shapes : public ::testing::TestWithParam<std::pair<int, int>> {};
 
 TEST_P(Shapes, AllReduceIsTheSumOfAllRanks) {
   SiteRanks ranks(GetParam().first, GetParam().second);
-  Buffers<float> buffers = inputs(ranks.size(), kCount, kCount);
+  Buffers<float> buffers = inputs(ranks.size(), kHierarchicalCount, kHierarchicalCount);
   auto calls =
       ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
   ASSERT_TRUE(ranks.run(calls));
   expect_ok(calls, GetParam().first);
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
-    for (std::size_t i = 0; i < kCount; ++i)
+    for (std::size_t i = 0; i < kHierarchicalCount; ++i)
       ASSERT_EQ(buffers.out[rank][i], sum_of(ranks.size(), i)) << rank << " " << i;
   }
 }

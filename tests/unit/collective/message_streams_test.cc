@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-GroupOptions network(int size, double loss = 0.0, std::uint64_t seed = 1) {
+GroupOptions stream_network(int size, double loss = 0.0, std::uint64_t seed = 1) {
   GroupOptions options{.size = size, .seed = seed};
   options.faults.loss = loss;
   options.faults.reorder = loss > 0 ? 0.1 : 0.0;
@@ -74,7 +74,7 @@ class Mail {
   std::vector<Request*> requests_;
 };
 
-std::vector<float> values(std::size_t count, float first) {
+std::vector<float> stream_values(std::size_t count, float first) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
@@ -85,14 +85,14 @@ std::vector<float> values(std::size_t count, float first) {
 TEST(MessageLength, OfAReceiveIsWhatWasSent) {
   for (const double loss : {0.0, 0.2}) {
     for (const std::size_t sent : {0u, 1u, 352u, 353u, 5000u}) {
-      EngineGroup group(network(2, loss));
+      EngineGroup group(stream_network(2, loss));
       Mail mail(group);
       const auto received = mail.receive(1, 0, 5000);
-      mail.send(0, 1, values(sent, 3.0f));
+      mail.send(0, 1, stream_values(sent, 3.0f));
       mail.run();
       EXPECT_EQ(received.report().count, sent);
       EXPECT_EQ(received.report().source, 0);
-      EXPECT_EQ(received.contents(), values(sent, 3.0f));
+      EXPECT_EQ(received.contents(), stream_values(sent, 3.0f));
       if (sent < 5000) {
         EXPECT_EQ((*received.data)[sent], -1.0f);
       }
@@ -102,7 +102,7 @@ TEST(MessageLength, OfAReceiveIsWhatWasSent) {
 }
 
 TEST(MessageLength, OfEncodedMessagesIsExact) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   std::vector<float> sent(37, 1.0f), received(100);
   OperationSpec send{.kind = OperationKind::send, .input = std::span(sent), .peer = 1};
   OperationSpec receive{.kind = OperationKind::recv, .output = std::span(received), .peer = 0};
@@ -116,7 +116,7 @@ TEST(MessageLength, OfEncodedMessagesIsExact) {
 
 // A message without elements is matched like any other.
 TEST(MessageLength, OfNothingIsMatched) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
   const auto received = mail.receive(1, 0, 0);
   group.run_until([] { return false; }, 10ms);
@@ -129,37 +129,38 @@ TEST(MessageLength, OfNothingIsMatched) {
 // ---- tags ---------------------------------------------------------------------------------------
 
 TEST(MessageTags, DoNotWaitForEachOther) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
-  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, values(3000, 0.0f), 1);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, stream_values(3000, 0.0f), 1);
   for (std::uint32_t i = 0; i < 40; ++i) mail.receive(1, 0, 3000, 2);
-  Request& sent = mail.send(0, 1, values(3000, 9.0f), 3);
+  Request& sent = mail.send(0, 1, stream_values(3000, 9.0f), 3);
   const auto received = mail.receive(1, 0, 3000, 3);
   ASSERT_TRUE(group.run({&sent, received.request}, 10s)) << "behind tags that nobody serves yet";
-  EXPECT_EQ(received.contents(), values(3000, 9.0f));
+  EXPECT_EQ(received.contents(), stream_values(3000, 9.0f));
   EXPECT_EQ(received.report().tag, 3u);
   for (std::uint32_t i = 0; i < 40; ++i) mail.receive(1, 0, 3000, 1);
-  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, values(3000, 0.0f), 2);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, stream_values(3000, 0.0f), 2);
   mail.run();
 }
 
 TEST(MessageTags, OfAnyNumberMayBeOpen) {
   for (const double loss : {0.0, 0.1}) {
-    EngineGroup group(network(2, loss));
+    EngineGroup group(stream_network(2, loss));
     Mail mail(group);
     constexpr std::uint32_t kTags = 200;
-    for (std::uint32_t tag = 0; tag < kTags; ++tag) mail.send(0, 1, values(2000, 1.0f + tag), tag);
+    for (std::uint32_t tag = 0; tag < kTags; ++tag)
+      mail.send(0, 1, stream_values(2000, 1.0f + tag), tag);
     std::vector<Mail::Received> received;
     for (std::uint32_t tag = kTags; tag-- > 0;) received.push_back(mail.receive(1, 0, 2000, tag));
     mail.run();
     for (const auto& each : received)
-      EXPECT_EQ(each.contents(), values(2000, 1.0f + each.report().tag));
+      EXPECT_EQ(each.contents(), stream_values(2000, 1.0f + each.report().tag));
     EXPECT_TRUE(group.settle());
   }
 }
 
 TEST(MessageTags, BeyondTheLimitAreRefused) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
   const Status over = Status::error(StatusCode::kCancelled, "enough");
   for (std::uint32_t tag = 1; tag < limits::kTagsPerPeerMax; ++tag) {
@@ -180,14 +181,14 @@ TEST(MessageTags, AreForMessagesOnly) {
 // The receiver says once, before its time-out, what it has posted. A sender that has had no message
 // with it remembers.
 TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
   const auto received = mail.receive(1, 0, 30'000, 3);
   ASSERT_TRUE(group.run_until([&] { return group.delivered() > 0; }));
   const Instant sent_at = group.now();
-  Request& sent = mail.send(0, 1, values(30'000, 9.0f), 3);
+  Request& sent = mail.send(0, 1, stream_values(30'000, 9.0f), 3);
   ASSERT_TRUE(group.run({&sent, received.request}, 10s));
-  EXPECT_EQ(received.contents(), values(30'000, 9.0f));
+  EXPECT_EQ(received.contents(), stream_values(30'000, 9.0f));
   EXPECT_LT(group.now() - sent_at, 400us) << "a time-out passed";
 }
 
@@ -196,7 +197,7 @@ TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
 TEST(MessageTags, MatchInOrderWhateverIsLost) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    EngineGroup group(network(2, 0.1, seed));
+    EngineGroup group(stream_network(2, 0.1, seed));
     Mail mail(group);
     auto draw = [&, next = 0u](std::uint64_t below) mutable {
       return static_cast<std::uint32_t>(keyed_hash(seed, next++, 0, 0, 0) % below);
@@ -205,7 +206,7 @@ TEST(MessageTags, MatchInOrderWhateverIsLost) {
     for (auto& tag : order) tag = draw(5);
     std::map<std::uint32_t, float> sent, taken;
     for (const std::uint32_t tag : order)
-      mail.send(0, 1, values(1 + draw(1000), 100.0f * tag + 1000.0f * sent[tag]++), tag);
+      mail.send(0, 1, stream_values(1 + draw(1000), 100.0f * tag + 1000.0f * sent[tag]++), tag);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw(i)]);
     std::vector<Mail::Received> received;
     for (const std::uint32_t tag : order) received.push_back(mail.receive(1, 0, 1000, tag));
@@ -222,19 +223,19 @@ TEST(MessageTags, MatchInOrderWhateverIsLost) {
 
 TEST(AnySource, TakesWhatComes) {
   for (const double loss : {0.0, 0.3}) {
-    EngineGroup group(network(4, loss));
+    EngineGroup group(stream_network(4, loss));
     Mail mail(group);
     std::vector<Mail::Received> received;
     for (int i = 0; i < 6; ++i) received.push_back(mail.receive(0, kAnyRank, 5000, 7));
     for (Rank from = 1; from < 4; ++from) {
-      mail.send(from, 0, values(from * 1000, 10.0f * from), 7);
-      mail.send(from, 0, values(from * 1000, 10.0f * from + 1), 7);
+      mail.send(from, 0, stream_values(from * 1000, 10.0f * from), 7);
+      mail.send(from, 0, stream_values(from * 1000, 10.0f * from + 1), 7);
     }
     mail.run();
     std::map<Rank, float> of;
     for (const auto& each : received) {
       const Rank source = each.report().source;
-      EXPECT_EQ(each.contents(), values(source * 1000, 10.0f * source + of[source]++))
+      EXPECT_EQ(each.contents(), stream_values(source * 1000, 10.0f * source + of[source]++))
           << "messages of one rank in its order";
     }
     EXPECT_EQ(of.size(), 3u);
@@ -244,10 +245,11 @@ TEST(AnySource, TakesWhatComes) {
 
 TEST(AnySource, HearsOfWhatWasSentBefore) {
   for (const double loss : {0.0, 0.3}) {
-    EngineGroup group(network(3, loss));
+    EngineGroup group(stream_network(3, loss));
     Mail mail(group);
-    for (int i = 0; i < 12; ++i) mail.send(2, 0, values(3000, 1.0f), 5);  // beyond what is kept
-    mail.send(2, 0, values(3000, 4.0f), 6);
+    for (int i = 0; i < 12; ++i)
+      mail.send(2, 0, stream_values(3000, 1.0f), 5);  // beyond what is kept
+    mail.send(2, 0, stream_values(3000, 4.0f), 6);
     group.run_until([] { return false; }, 50ms);
     const auto received = mail.receive(0, kAnyRank, 3000, 6);
     ASSERT_TRUE(group.run({received.request}, 10s));
@@ -259,7 +261,7 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
 
 // The first message of the tag is the first receive's, whoever it is from; then the next one's.
 TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
-  EngineGroup group(network(3));
+  EngineGroup group(stream_network(3));
   Mail mail(group);
   const auto any = mail.receive(0, kAnyRank, 10, 1);
   const auto named = mail.receive(0, 1, 10, 1);
@@ -276,7 +278,7 @@ TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
 }
 
 TEST(AnySource, FailsAtItsDeadlineWhereNobodySends) {
-  EngineGroup group(network(3));
+  EngineGroup group(stream_network(3));
   Mail mail(group);
   const auto any = mail.receive(0, kAnyRank, 10, 1, 100ms);
   const auto behind = mail.receive(0, 1, 10, 1, 50ms);
@@ -295,7 +297,7 @@ TEST(AnySource, FailsAtItsDeadlineWhereNobodySends) {
 }
 
 TEST(AnySource, WaitsForEverWithoutADeadline) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
   const auto any = mail.receive(0, kAnyRank, 10, 1, no_deadline);
   EXPECT_FALSE(group.run({any.request}, 1s));
@@ -306,7 +308,7 @@ TEST(AnySource, WaitsForEverWithoutADeadline) {
 }
 
 TEST(AnySource, IsCancelledWithTheRest) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Mail mail(group);
   const auto any = mail.receive(0, kAnyRank, 10);
   group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
@@ -359,7 +361,7 @@ class Exchange {
 // So many messages between ranks drawn at random, themselves included, posted in random order.
 void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  EngineGroup group(network(size, loss, seed));
+  EngineGroup group(stream_network(size, loss, seed));
   Exchange exchange(group, 60s);
   auto draw = [&, next = 0u](std::uint64_t below) mutable {
     return static_cast<std::uint32_t>(keyed_hash(seed, next++, 1, 0, 0) % below);
@@ -376,8 +378,9 @@ void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
     const auto to = static_cast<Rank>(draw(size));
     const std::uint32_t tag = draw(2) == 0 ? 0 : draw(4);
     const std::size_t length = draw(8) == 0 ? 0 : draw(i % 50 == 0 ? 20'000 : 60);
-    const auto sent = values(length, 1000.0f * from + 100.0f * to +
-                                         numbers[std::vector<std::uint32_t>{from, to, tag}]++);
+    const auto sent =
+        stream_values(length, 1000.0f * from + 100.0f * to +
+                                  numbers[std::vector<std::uint32_t>{from, to, tag}]++);
     exchange.send(from, to, sent, tag);
     expected.push_back({from, to, &exchange.receive(to, from, length + draw(30), tag), sent});
   }
@@ -436,12 +439,12 @@ TEST(Exchange, OfAnythingCompletesUnderLoss) {
 // 16 messages of a tag and direction talk at a time. A report lets the next ones, and some more go
 // before they are asked for.
 TEST(Exchange, OfManySmallMessagesTakesARoundTripForSixteen) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Exchange exchange(group, 10s);
   for (int i = 0; i < 1024; ++i) {
     for (const Rank self : {0, 1}) {
       exchange.receive(self, 1 - self, 100);
-      exchange.send(self, 1 - self, values(100, 1.0f));
+      exchange.send(self, 1 - self, stream_values(100, 1.0f));
     }
   }
   const Instant begin = group.now();
@@ -452,24 +455,25 @@ TEST(Exchange, OfManySmallMessagesTakesARoundTripForSixteen) {
 }
 
 TEST(Exchange, OfNothingIsDoneAtOnce) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Exchange exchange(group, 1s);
   EXPECT_TRUE(exchange.submit(0).done);
 }
 
 TEST(Exchange, NamesTheRankThatTakesNoPart) {
-  EngineGroup group(network(4));
+  EngineGroup group(stream_network(4));
   Exchange exchange(group, 200ms);
   for (Rank rank = 0; rank < 4; ++rank) {
     for (Rank peer = 0; peer < 4; ++peer) {
-      for (int i = 0; i < 5; ++i) exchange.send(rank, peer, values(100, 1.0f));
+      for (int i = 0; i < 5; ++i) exchange.send(rank, peer, stream_values(100, 1.0f));
       for (int i = 0; i < 7 && rank != peer; ++i) exchange.receive(rank, peer, 100);
       for (int i = 0; i < 5 && rank == peer; ++i) exchange.receive(rank, peer, 100);
     }
   }
   for (Rank rank : {0, 1, 3}) {
     for (Rank peer : {0, 1, 3}) {
-      for (int i = 0; i < 2 && rank != peer; ++i) exchange.send(rank, peer, values(100, 1.0f));
+      for (int i = 0; i < 2 && rank != peer; ++i)
+        exchange.send(rank, peer, stream_values(100, 1.0f));
     }
   }
   std::vector<Request*> requests = {&exchange.submit(0), &exchange.submit(1), &exchange.submit(3)};
@@ -483,7 +487,7 @@ TEST(Exchange, NamesTheRankThatTakesNoPart) {
 }
 
 TEST(Exchange, IsCheckedAsAWholeBeforeAnythingIsSent) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   const auto expect = [&](Exchange& exchange, const char* text) {
     const Request& request = exchange.submit(0);
     EXPECT_TRUE(request.done);
@@ -508,11 +512,11 @@ TEST(Exchange, IsCheckedAsAWholeBeforeAnythingIsSent) {
 }
 
 TEST(Exchange, FailsOnBothSidesWhereAMessageIsTooLong) {
-  EngineGroup group(network(2));
+  EngineGroup group(stream_network(2));
   Exchange exchange(group, 500ms);
-  exchange.send(0, 1, values(11, 1.0f));
+  exchange.send(0, 1, stream_values(11, 1.0f));
   exchange.receive(1, 0, 10);
-  exchange.send(0, 1, values(11, 1.0f));
+  exchange.send(0, 1, stream_values(11, 1.0f));
   exchange.receive(1, 0, 20);
   const auto requests = exchange.submit_all();
   ASSERT_TRUE(group.run(requests, 501ms));
@@ -524,12 +528,12 @@ TEST(Exchange, FailsOnBothSidesWhereAMessageIsTooLong) {
 }
 
 TEST(Exchange, MayReceiveFromAnyRank) {
-  EngineGroup group(network(4, 0.1));
+  EngineGroup group(stream_network(4, 0.1));
   Exchange exchange(group, 10s);
   for (Rank rank = 0; rank < 4; ++rank) {
     for (Rank peer = 0; peer < 4; ++peer) {
       if (rank == peer) continue;
-      exchange.send(rank, peer, values(500, rank), 3);
+      exchange.send(rank, peer, stream_values(500, rank), 3);
       exchange.receive(rank, kAnyRank, 500, 3);
     }
   }

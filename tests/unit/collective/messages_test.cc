@@ -17,9 +17,9 @@ using testing::EngineGroup;
 using testing::FloatAllReduce;
 using testing::GroupOptions;
 
-constexpr Duration kTick{limits::kTickNs};
+constexpr Duration kMessageTick{limits::kTickNs};
 
-GroupOptions network(int size, double loss = 0.0) {
+GroupOptions message_network(int size, double loss = 0.0) {
   GroupOptions options{.size = size};
   options.faults.loss = loss;
   return options;
@@ -80,7 +80,7 @@ class ManyMessages : public ::testing::TestWithParam<int> {};
 
 TEST_P(ManyMessages, MayAllBeReceivedBeforeTheFirstIsSent) {
   for (const double loss : {0.0, 0.1}) {
-    EngineGroup group(network(2, loss));
+    EngineGroup group(message_network(2, loss));
     Traffic traffic(group, 10);
     for (const Rank self : {0, 1}) {
       traffic.receive(self, 1 - self, GetParam());
@@ -93,7 +93,7 @@ TEST_P(ManyMessages, MayAllBeReceivedBeforeTheFirstIsSent) {
 }
 
 TEST_P(ManyMessages, MayAllBeSentBeforeTheFirstIsReceived) {
-  EngineGroup group(network(3));
+  EngineGroup group(message_network(3));
   Traffic traffic(group, 3000);  // more than the eager packets
   for (const Rank self : {0, 1, 2}) traffic.send(self, (self + 1) % 3, GetParam());
   group.run_until([] { return false; }, 20ms);
@@ -103,7 +103,7 @@ TEST_P(ManyMessages, MayAllBeSentBeforeTheFirstIsReceived) {
 }
 
 TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
-  EngineGroup group(network(2, 0.05));
+  EngineGroup group(message_network(2, 0.05));
   Traffic traffic(group, 2000);
   std::vector<std::unique_ptr<FloatAllReduce>> calls;
   const auto reduce = [&] {
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, ManyMessages, ::testing::Values(8, 16, 17, 64, 
 
 // The receiver's reports are full of collectives that its peer opens only after the message came.
 TEST(Messages, PassWhereEveryCollectiveWaitsForThem) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 30'000);
   std::vector<std::unique_ptr<FloatAllReduce>> calls;
   traffic.receive(0, 1, 5);
@@ -141,11 +141,11 @@ TEST(Messages, PassWhereEveryCollectiveWaitsForThem) {
 }
 
 TEST(Messages, EachKeepsItsOwnDeadline) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 10);
   traffic.receive(0, 1, 40, 10s);
   Request& hasty = traffic.post(OperationKind::recv, 0, 1, 40, 20ms);
-  EXPECT_TRUE(group.run({&hasty}, 20ms + kTick));
+  EXPECT_TRUE(group.run({&hasty}, 20ms + kMessageTick));
   EXPECT_EQ(hasty.status.code(), StatusCode::kDeadlineExceeded) << hasty.status.text();
   EXPECT_FALSE(traffic.requests.front()->done);
   // The number of the one that failed is used up: the next message is the next receive's.
@@ -155,7 +155,7 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
 }
 
 TEST(Messages, ThatWaitAskTogether) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 10);
   for (int i = 0; i < 1024; ++i) {
     traffic.post(OperationKind::recv, 0, 1, i, 100s);
@@ -174,7 +174,7 @@ TEST(Messages, ThatWaitAskTogether) {
 }
 
 TEST(Messages, OfAPeerThatLeavesAllFail) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 10'000);
   traffic.receive(0, 1, 100);
   group.run_until([] { return false; }, 5ms);
@@ -186,7 +186,7 @@ TEST(Messages, OfAPeerThatLeavesAllFail) {
 }
 
 TEST(Messages, AreCancelledWithTheRest) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 10);
   traffic.receive(0, 1, 50);
   traffic.send(0, 1, 50);
@@ -197,7 +197,7 @@ TEST(Messages, AreCancelledWithTheRest) {
 
 // Both sides learn which of many messages they mean differently, and the others pass.
 TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
-  EngineGroup group(network(2));
+  EngineGroup group(message_network(2));
   Traffic traffic(group, 3000);
   std::vector<float> shorter(2000);
   OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
@@ -219,7 +219,7 @@ TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
 // Random bits of a codec are keyed by what both sides know of a message, however many operations
 // each of them has had with others.
 TEST(Messages, MayBeEncodedAndRotated) {
-  EngineGroup group(network(3));
+  EngineGroup group(message_network(3));
   Traffic others(group, 10);
   others.send(0, 2, 3);
   others.receive(2, 0, 3);
@@ -240,7 +240,7 @@ TEST(Messages, MayBeEncodedAndRotated) {
 // A rotation's signs and a codec's random bits are keyed by the collective's number, which all
 // ranks share. How many messages each has had is its own.
 TEST(Messages, OfSomeRanksAreNothingToAnEncodedCollective) {
-  EngineGroup group(network(3));
+  EngineGroup group(message_network(3));
   Traffic traffic(group, 10);
   traffic.send(0, 2, 3);
   traffic.receive(2, 0, 3);

@@ -17,7 +17,7 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 using testing::TypedTensor;
 
-constexpr int kRanks = 3;
+constexpr int kMultipliers = 3;
 
 struct Premultiplied {
   OperationKind kind = OperationKind::all_reduce;
@@ -37,7 +37,7 @@ Scalar factor_of(Rank rank, DataType dtype) {
 
 std::vector<TypedTensor> inputs_of(const Premultiplied& job) {
   std::vector<TypedTensor> inputs;
-  for (Rank rank = 0; rank < kRanks; ++rank) {
+  for (Rank rank = 0; rank < kMultipliers; ++rank) {
     inputs.emplace_back(job.dtype, job.count);
     for (std::size_t i = 0; i < job.count; ++i) {
       const double value = std::sin(static_cast<double>(7 * i + rank));
@@ -50,13 +50,14 @@ std::vector<TypedTensor> inputs_of(const Premultiplied& job) {
 // Results of all ranks.
 std::vector<TypedTensor> run(const Premultiplied& job, std::vector<TypedTensor> inputs,
                              bool by_operation) {
-  GroupOptions network{.size = kRanks};
+  GroupOptions network{.size = kMultipliers};
   network.faults.loss = job.loss;
   EngineGroup group(network);
   std::vector<TypedTensor> outputs(
-      kRanks, TypedTensor(job.dtype, job.kind == OperationKind::reduce_scatter ? job.count / kRanks
-                                                                               : job.count));
-  std::vector<std::vector<float>> residuals(kRanks, std::vector<float>(job.count, 0.125f));
+      kMultipliers,
+      TypedTensor(job.dtype, job.kind == OperationKind::reduce_scatter ? job.count / kMultipliers
+                                                                       : job.count));
+  std::vector<std::vector<float>> residuals(kMultipliers, std::vector<float>(job.count, 0.125f));
   const auto requests = group.submit_all([&](Rank rank) {
     OperationSpec spec{
         .kind = job.kind, .input = inputs[rank].view(), .output = outputs[rank].view()};
@@ -79,13 +80,13 @@ std::vector<TypedTensor> run(const Premultiplied& job, std::vector<TypedTensor> 
 void expect_sum_of_products(const Premultiplied& job) {
   std::vector<TypedTensor> inputs = inputs_of(job);
   const auto premultiplied = run(job, inputs, true);
-  for (Rank rank = 0; rank < kRanks; ++rank) {
+  for (Rank rank = 0; rank < kMultipliers; ++rank) {
     const TensorView products = inputs[rank].view();
     codec::multiply(job.dtype, factor_of(rank, job.dtype), inputs[rank].bytes(),
                     {static_cast<std::byte*>(products.data), products.bytes()});
   }
   const auto summed = run(job, inputs, false);
-  for (Rank rank = 0; rank < kRanks; ++rank)
+  for (Rank rank = 0; rank < kMultipliers; ++rank)
     EXPECT_TRUE(premultiplied[rank] == summed[rank]) << "rank " << rank;
 }
 

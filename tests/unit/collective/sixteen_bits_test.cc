@@ -16,7 +16,7 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 using testing::TypedTensor;
 
-constexpr int kRanks = 3;
+constexpr int kHalfRanks = 3;
 constexpr const char* kCodecs[] = {
     "fp32",         "fp16",       "bf16", "fp8_e4m3", "fp8_e5m2_block", "nvfp4",
     "nvfp4:rotate", "mxfp6_e2m3", "luq",  "int8",     "sparse"};
@@ -36,12 +36,12 @@ std::size_t output_count(OperationKind kind) {
 
 // The same values in every type: what `narrow` holds of them.
 std::vector<TypedTensor> results(const SixteenBitJob& job, DataType narrow, DataType dtype) {
-  GroupOptions network{.size = kRanks};
+  GroupOptions network{.size = kHalfRanks};
   network.faults.loss = job.loss;
   EngineGroup group(network);
   std::vector<TypedTensor> inputs;
   std::vector<TypedTensor> outputs;
-  for (Rank rank = 0; rank < kRanks; ++rank) {
+  for (Rank rank = 0; rank < kHalfRanks; ++rank) {
     TypedTensor rounded(narrow, 1);
     inputs.emplace_back(dtype, input_count(job.kind));
     for (std::size_t i = 0; i < inputs[rank].count(); ++i) {
@@ -72,7 +72,7 @@ void expect_rounded_floats(const SixteenBitJob& job) {
     SCOPED_TRACE(to_string(narrow));
     const auto of_floats = results(job, narrow, DataType::f32);
     const auto of_narrow = results(job, narrow, narrow);
-    for (Rank rank = 0; rank < kRanks; ++rank) {
+    for (Rank rank = 0; rank < kHalfRanks; ++rank) {
       TypedTensor rounded(narrow, of_floats[rank].count());
       for (std::size_t i = 0; i < rounded.count(); ++i) rounded.set(i, of_floats[rank].get(i));
       ASSERT_TRUE(rounded == of_narrow[rank]) << "rank " << rank;

@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kCount = 10'000;
+constexpr std::size_t kSlicedCount = 10'000;
 constexpr std::size_t kSliceBytes = 4'096;
-constexpr int kRanks = 3;
+constexpr int kSlicedRanks = 3;
 
 struct Sliced : ::testing::Test {
   OperationSpec all_reduce() {
@@ -25,19 +25,19 @@ struct Sliced : ::testing::Test {
             .output = std::span(out)};
   }
   static std::size_t slices(const OperationSpec& spec, std::size_t lanes = 4) {
-    return SlicedCall::slices(spec, kRanks, lanes, kSliceBytes);
+    return SlicedCall::slices(spec, kSlicedRanks, lanes, kSliceBytes);
   }
 
-  std::vector<float> in = std::vector<float>(kCount, 1.0f);
-  std::vector<float> out = std::vector<float>(kCount, 0.0f);
+  std::vector<float> in = std::vector<float>(kSlicedCount, 1.0f);
+  std::vector<float> out = std::vector<float>(kSlicedCount, 0.0f);
 };
 
 TEST_F(Sliced, SlicesCoverTheTensorOnceAndBeginAtWholeBlocks) {
   OperationSpec spec = all_reduce();
-  std::vector<float> residual(kCount);
+  std::vector<float> residual(kSlicedCount);
   spec.options.residual = residual;
   spec.options.control_variate = in;
-  const SlicedCall call(spec, kRanks, 3);
+  const SlicedCall call(spec, kSlicedRanks, 3);
   ASSERT_EQ(call.size(), 3u);
   std::size_t next = 0;
   for (std::size_t i = 0; i < call.size(); ++i) {
@@ -49,23 +49,23 @@ TEST_F(Sliced, SlicesCoverTheTensorOnceAndBeginAtWholeBlocks) {
     EXPECT_EQ(slice.options.residual.data(), residual.data() + next);
     EXPECT_EQ(slice.options.residual.size(), slice.input.count);
     EXPECT_EQ(slice.options.control_variate.data(), in.data() + next);
-    EXPECT_TRUE(validate(slice, 1, kRanks).ok());
+    EXPECT_TRUE(validate(slice, 1, kSlicedRanks).ok());
     next += slice.input.count;
   }
-  EXPECT_EQ(next, kCount);
+  EXPECT_EQ(next, kSlicedCount);
 }
 
 TEST_F(Sliced, OfAnAllGatherEachSliceHasItsPartOfEveryBlock) {
-  std::vector<float> all(kCount * kRanks);
+  std::vector<float> all(kSlicedCount * kSlicedRanks);
   const OperationSpec spec{.kind = OperationKind::all_gather,
                            .input = std::span<const float>(in),
                            .output = std::span(all)};
-  const SlicedCall call(spec, kRanks, 2);
+  const SlicedCall call(spec, kSlicedRanks, 2);
   std::vector<int> covered(all.size());
   for (std::size_t i = 0; i < call.size(); ++i) {
     const OperationSpec& slice = call.slice(i);
-    EXPECT_TRUE(validate(slice, 2, kRanks).ok()) << validate(slice, 2, kRanks).c_str();
-    for (Rank rank = 0; rank < kRanks; ++rank) {
+    EXPECT_TRUE(validate(slice, 2, kSlicedRanks).ok()) << validate(slice, 2, kSlicedRanks).c_str();
+    for (Rank rank = 0; rank < kSlicedRanks; ++rank) {
       ASSERT_EQ(slice.output_blocks.count(rank), slice.input.count);
       for (std::size_t k = 0; k < slice.input.count; ++k)
         ++covered[slice.output_blocks.offset(rank) + k];
@@ -79,8 +79,8 @@ TEST_F(Sliced, OnlyWhatIsLargeAndMayBeCutIsCut) {
   EXPECT_EQ(slices(spec), 4u);
   EXPECT_EQ(slices(spec, 1), 1u);
   EXPECT_EQ(SlicedCall::slices(spec, 1, 4, kSliceBytes), 1u);
-  EXPECT_EQ(SlicedCall::slices(spec, kRanks, 8, 10'000), 4u);  // of 40,000 bytes
-  EXPECT_EQ(SlicedCall::slices(spec, kRanks, 8, 30'000), 1u);
+  EXPECT_EQ(SlicedCall::slices(spec, kSlicedRanks, 8, 10'000), 4u);  // of 40,000 bytes
+  EXPECT_EQ(SlicedCall::slices(spec, kSlicedRanks, 8, 30'000), 1u);
   spec.options.confirm_use = true;
   EXPECT_EQ(slices(spec), 1u);
   spec = all_reduce();
@@ -96,7 +96,7 @@ TEST_F(Sliced, OnlyWhatIsLargeAndMayBeCutIsCut) {
 TEST_F(Sliced, WeightsOfOwnersAreOfWholeShards) {
   OperationSpec spec = all_reduce();
   EXPECT_TRUE(SlicedCall::check(spec).ok());
-  const std::vector<double> weights(kRanks, 1.0);
+  const std::vector<double> weights(kSlicedRanks, 1.0);
   spec.options.owner_weights = weights;
   EXPECT_EQ(SlicedCall::check(spec).code(), StatusCode::kUnsupported);
 }
@@ -124,7 +124,7 @@ struct Merged : ::testing::Test {
   SlicedCall call{{.kind = OperationKind::all_reduce,
                    .input = std::span<const float>(whole),
                    .output = std::span(whole)},
-                  kRanks,
+                  kSlicedRanks,
                   2};
   std::array<Request, 2> parts;
   Request outcome;

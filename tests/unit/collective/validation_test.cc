@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 4;
+constexpr int kValidatingRanks = 4;
 
 class Validate : public ::testing::Test {
  protected:
@@ -29,13 +29,13 @@ class Validate : public ::testing::Test {
 
   void expect_refused(const OperationSpec& spec, StatusCode code,
                       std::initializer_list<const char*> words) {
-    const Status status = validate(spec, 0, kSize);
+    const Status status = validate(spec, 0, kValidatingRanks);
     EXPECT_EQ(status.code(), code) << status.text();
     for (const char* word : words)
       EXPECT_NE(status.text().find(word), std::string_view::npos) << status.text();
     EXPECT_NE(status.text().find(to_string(spec.kind)), std::string_view::npos) << status.text();
 
-    EngineGroup group(GroupOptions{.size = kSize});
+    EngineGroup group(GroupOptions{.size = kValidatingRanks});
     const Request& request = group.submit(0, spec);
     EXPECT_TRUE(request.done);
     EXPECT_EQ(request.status.code(), code);
@@ -61,9 +61,9 @@ TEST_F(Validate, SizesThatDoNotFitTheOperation) {
 }
 
 TEST_F(Validate, ArgumentsThatOnlyTheRootUsesAreNotLookedAtElsewhere) {
-  EXPECT_TRUE(validate(spec(OperationKind::reduce, 100, 0, 1), 0, kSize).ok());
-  EXPECT_TRUE(validate(spec(OperationKind::gather, 25, 0, 1), 0, kSize).ok());
-  EXPECT_TRUE(validate(spec(OperationKind::scatter, 0, 25, 1), 0, kSize).ok());
+  EXPECT_TRUE(validate(spec(OperationKind::reduce, 100, 0, 1), 0, kValidatingRanks).ok());
+  EXPECT_TRUE(validate(spec(OperationKind::gather, 25, 0, 1), 0, kValidatingRanks).ok());
+  EXPECT_TRUE(validate(spec(OperationKind::scatter, 0, 25, 1), 0, kValidatingRanks).ok());
 }
 
 TEST_F(Validate, RanksThatDoNotExist) {
@@ -89,7 +89,7 @@ TEST_F(Validate, NullBuffersAndMixedTypes) {
   OperationSpec empty = spec(OperationKind::all_reduce, 0, 0);
   empty.input.data = nullptr;
   empty.output.data = nullptr;
-  EXPECT_TRUE(validate(empty, 0, kSize).ok()) << "nothing needs no memory";
+  EXPECT_TRUE(validate(empty, 0, kValidatingRanks).ok()) << "nothing needs no memory";
 }
 
 TEST_F(Validate, DeadlinesAndBoundsOutsideTheirRange) {
@@ -139,7 +139,7 @@ TEST_F(Validate, ReductionsThatATypeDoesNotHave) {
     s.input.dtype = s.output.dtype = DataType::bf16;
     expect_refused(s, StatusCode::kUnsupported, {to_string(op).data(), "bfloat16"});
     s.input.dtype = s.output.dtype = DataType::boolean;
-    EXPECT_TRUE(validate(s, 0, kSize).ok());
+    EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
   }
   for (const ReduceOp op : {ReduceOp::avg, ReduceOp::premul_sum}) {
     s.options.op = op;
@@ -152,14 +152,14 @@ TEST_F(Validate, FactorsThatTheTypeDoesNotHaveOrNobodyAskedFor) {
   s.options.factor = 0.5;
   expect_invalid(s, {"factor", "premul_sum"});
   s.options.op = ReduceOp::premul_sum;
-  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
   s.options.weight = 2.0;
   expect_invalid(s, {"weight", "avg"});
   s.options.weight = 1.0;
   s.input.dtype = s.output.dtype = DataType::i32;
   expect_invalid(s, {"factor", "int32"});
   s.options.factor = -1;
-  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
   s.input.dtype = s.output.dtype = DataType::u64;
   expect_invalid(s, {"factor", "uint64"});
   OperationSpec moves = spec(OperationKind::broadcast, 100, 100, 0);
@@ -173,7 +173,7 @@ TEST_F(Validate, CodecsNeedFloatsAndSums) {
   ints.input.dtype = ints.output.dtype = DataType::i32;
   expect_invalid(ints, {"native", "float32"});
   ints.input.dtype = ints.output.dtype = DataType::bf16;
-  EXPECT_TRUE(validate(ints, 0, kSize).ok());
+  EXPECT_TRUE(validate(ints, 0, kValidatingRanks).ok());
   OperationSpec maximum = all_reduce();
   maximum.options.codec = Codec::bf16;
   maximum.options.op = ReduceOp::max;
@@ -194,7 +194,7 @@ TEST_F(Validate, CodecSettingsThatContradictEachOther) {
 TEST_F(Validate, AutomaticCodecNeedsAReduction) {
   OperationSpec s = all_reduce();
   s.options.codec = Codec::automatic;
-  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
   s.kind = OperationKind::broadcast;
   s.peer = 0;
   expect_invalid(s, {"automatic", "reduction"});
@@ -277,7 +277,7 @@ TEST_F(Validate, ALossySpreadNeedsALossyReduction) {
   s.options.spread = Delivery::Kind::best_effort;
   expect_invalid(s, {"spread"});
   s.options.delivery = best_effort(1s);
-  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
 }
 
 TEST_F(Validate, ARefusedCallDoesNotDisturbTheNumberingOfTheOthers) {

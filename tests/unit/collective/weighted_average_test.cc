@@ -23,17 +23,17 @@ using testing::GroupOptions;
 constexpr int kRanks = 4;
 constexpr std::size_t kPacketElements =
     96;  // of float32 in a datagram of 512 B, in whole codec blocks
-constexpr std::size_t kShard = 16 * kPacketElements;
-constexpr std::size_t kCount = kRanks * kShard;
-constexpr double kLoss = 0.2;
+constexpr std::size_t kWeightedShard = 16 * kPacketElements;
+constexpr std::size_t kWeightedCount = kRanks * kWeightedShard;
+constexpr double kWeightedLoss = 0.2;
 
 using Weights = std::array<double, kRanks>;
 constexpr Weights kUneven = {1, 12, 0, 5};
 constexpr Weights kNothing = {0, 0, 0, 0};
 
-constexpr Estimator kEstimators[] = {Estimator::zero_fill,        Estimator::ratio,
-                                     Estimator::symmetric_ratio,  Estimator::stratified,
-                                     Estimator::horvitz_thompson, Estimator::augmented};
+constexpr Estimator kWeightedEstimators[] = {Estimator::zero_fill,        Estimator::ratio,
+                                             Estimator::symmetric_ratio,  Estimator::stratified,
+                                             Estimator::horvitz_thompson, Estimator::augmented};
 constexpr OperationKind kReductions[] = {OperationKind::all_reduce, OperationKind::reduce_scatter,
                                          OperationKind::replica_reduce};
 constexpr Delivery::Kind kClasses[] = {Delivery::Kind::exact, Delivery::Kind::bounded,
@@ -45,7 +45,7 @@ struct Setting {
   Estimator estimator = Estimator::ratio;
   CodecOptions codec;
   Weights weights = kUneven;
-  double loss = kLoss;
+  double loss = kWeightedLoss;
 };
 std::string describe(const Setting& setting) {
   return std::string(to_string(setting.kind)) + " " + std::string(to_string(setting.delivery)) +
@@ -63,11 +63,12 @@ class WeightedCall {
   explicit WeightedCall(const Setting& setting) : setting_(setting), group_(network(setting)) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
       const double weight = setting.weights[rank];
-      for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t i = 0; i < kWeightedCount; ++i) {
         inputs_[rank].push_back(weight == 0.0 ? std::nanf("")
                                               : static_cast<float>(weight * per_unit(i)));
       }
-      outputs_[rank].resize(setting.kind == OperationKind::reduce_scatter ? kShard : kCount);
+      outputs_[rank].resize(setting.kind == OperationKind::reduce_scatter ? kWeightedShard
+                                                                          : kWeightedCount);
     }
   }
 
@@ -96,9 +97,9 @@ class WeightedCall {
   // The shard that this rank reduced, and what stands there without loss.
   std::span<const float> shard(Rank owner) const {
     const bool alone = setting_.kind == OperationKind::reduce_scatter;
-    return std::span(outputs_[owner]).subspan(alone ? 0 : owner * kShard, kShard);
+    return std::span(outputs_[owner]).subspan(alone ? 0 : owner * kWeightedShard, kWeightedShard);
   }
-  static double truth(Rank owner, std::size_t i) { return per_unit(owner * kShard + i); }
+  static double truth(Rank owner, std::size_t i) { return per_unit(owner * kWeightedShard + i); }
 
  private:
   static GroupOptions network(const Setting& setting) {
@@ -121,7 +122,7 @@ template <typename Check>
 void for_each_setting(Check check) {
   for (const OperationKind kind : kReductions) {
     for (const Delivery::Kind delivery : kClasses) {
-      for (const Estimator estimator : kEstimators) {
+      for (const Estimator estimator : kWeightedEstimators) {
         check(Setting{.kind = kind, .delivery = delivery, .estimator = estimator});
       }
     }
@@ -151,7 +152,7 @@ TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
       const std::uint64_t untouched = call.report(owner).elements_untouched;
       std::uint64_t zeros = 0;
       double worst = 0.0;
-      for (std::size_t i = 0; i < kShard; ++i) {
+      for (std::size_t i = 0; i < kWeightedShard; ++i) {
         const float value = call.shard(owner)[i];
         zeros += value == 0.0f;
         // NaN must not pass for the smaller of two.
@@ -169,7 +170,7 @@ TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
 double recovered(const WeightedCall& call, Rank owner) {
   double got = 0.0;
   double want = 0.0;
-  for (std::size_t i = 0; i < kShard; ++i) {
+  for (std::size_t i = 0; i < kWeightedShard; ++i) {
     got += call.shard(owner)[i] / call.truth(owner, i);
     want += 1.0;
   }
@@ -214,9 +215,9 @@ TEST(WeightedAverageUnderLoss, CodecsThatScaleBlocksKeepTheWeights) {
       call.run();
       for (Rank owner = 0; owner < kRanks; ++owner) {
         double square = 0.0;
-        for (std::size_t i = 0; i < kShard; ++i)
+        for (std::size_t i = 0; i < kWeightedShard; ++i)
           square += std::pow(call.shard(owner)[i] / call.truth(owner, i) - 1, 2);
-        EXPECT_LT(std::sqrt(square / kShard), bound) << text << ", owner " << owner;
+        EXPECT_LT(std::sqrt(square / kWeightedShard), bound) << text << ", owner " << owner;
         EXPECT_GT(square, 0.0) << text << " changed nothing";
       }
     }
@@ -227,13 +228,13 @@ TEST(WeightedAverage, OfNoUnitsAnywhereIsZerosReportedAsUntouched) {
   for_each_setting([](Setting setting) {
     setting.weights = kNothing;
     for (const char* codec : {"native", "int8", "nvfp4:rotate"}) {
-      for (const double loss : {0.0, kLoss}) {
+      for (const double loss : {0.0, kWeightedLoss}) {
         setting.codec = *parse_codec(codec);
         setting.loss = loss;
         WeightedCall call(setting);
         call.run();
         for (Rank owner = 0; owner < kRanks; ++owner) {
-          EXPECT_EQ(call.report(owner).elements_untouched, kShard)
+          EXPECT_EQ(call.report(owner).elements_untouched, kWeightedShard)
               << describe(setting) << " loss " << loss;
           EXPECT_FALSE(call.report(owner).noise.measured);
           for (const float value : call.shard(owner)) ASSERT_EQ(value, 0.0f) << describe(setting);
@@ -281,10 +282,10 @@ TEST(WeightedAverage, OfTheLeastAndTheLargestWeightIsFinite) {
 // Nothing of it is used in a call without units, so nothing of it may be forgotten.
 TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   WeightedCall call({.codec = *parse_codec("int8")});
-  for (Rank rank = 0; rank < kRanks; ++rank) call.residual(rank).assign(kCount, 0.125f);
+  for (Rank rank = 0; rank < kRanks; ++rank) call.residual(rank).assign(kWeightedCount, 0.125f);
   call.run();
-  EXPECT_EQ(call.residual(2), std::vector<float>(kCount, 0.125f));
-  EXPECT_NE(call.residual(1), std::vector<float>(kCount, 0.125f));
+  EXPECT_EQ(call.residual(2), std::vector<float>(kWeightedCount, 0.125f));
+  EXPECT_NE(call.residual(1), std::vector<float>(kWeightedCount, 0.125f));
 }
 
 // Rank 1 has units for the shards of 0 and 2 and none for its own, rank 3 for all shards but one.
@@ -294,7 +295,7 @@ TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   for (const CodecOptions codec : {CodecOptions(Codec::native), *parse_codec("int8")}) {
     WeightedCall call({.delivery = Delivery::Kind::exact, .codec = codec});
     for (Rank rank = 0; rank < kRanks; ++rank) {
-      call.residual(rank).assign(kCount, 0.125f);
+      call.residual(rank).assign(kWeightedCount, 0.125f);
       call.owner_weights(rank).assign(by_owner[rank].begin(), by_owner[rank].end());
     }
     call.run();
@@ -306,13 +307,14 @@ TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
         const double weight = by_owner[rank][owner];
         units += weight;
         paid += weight == 0.0 ? 0.0 : 0.125;
-        const auto owed = std::span(call.residual(rank)).subspan(owner * kShard, kShard);
+        const auto owed =
+            std::span(call.residual(rank)).subspan(owner * kWeightedShard, kWeightedShard);
         const auto kept = std::count(owed.begin(), owed.end(), 0.125f);
-        EXPECT_EQ(kept == static_cast<std::ptrdiff_t>(kShard), weight == 0.0)
+        EXPECT_EQ(kept == static_cast<std::ptrdiff_t>(kWeightedShard), weight == 0.0)
             << to_string(codec) << ": rank " << rank << ", owner " << owner << " kept " << kept;
       }
       double worst = 0.0;
-      for (std::size_t i = 0; i < kShard; ++i)
+      for (std::size_t i = 0; i < kWeightedShard; ++i)
         worst =
             std::max(worst, std::abs(call.shard(owner)[i] - call.truth(owner, i) - paid / units));
       EXPECT_LT(worst, tolerance) << to_string(codec) << ": owner " << owner;

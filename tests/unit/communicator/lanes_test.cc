@@ -22,14 +22,14 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 3;
+constexpr int kLanesRanks = 3;
 constexpr std::size_t kLarge = 800'003;  // elements: three slices of a MiB
-using Group = std::array<std::unique_ptr<Communicator>, kRanks>;
+using LanesGroup = std::array<std::unique_ptr<Communicator>, kLanesRanks>;
 using Made = Result<std::unique_ptr<Communicator>>;
 
 void on_all(const std::function<void(int rank)>& act) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(act, rank);
+  for (int rank = 0; rank < kLanesRanks; ++rank) threads.emplace_back(act, rank);
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -60,7 +60,7 @@ class Lanes : public ::testing::Test {
     options.store = store_;
     options.transport = TransportKind::udp;
     options.bind_address = "127.0.0.1";
-    options.world_size = kRanks;
+    options.world_size = kLanesRanks;
     options.join_timeout = 20s;
     options.lanes = lanes;
     return options;
@@ -79,7 +79,7 @@ class Lanes : public ::testing::Test {
   Communicator& at(int rank) { return *group_[static_cast<std::size_t>(rank)]; }
 
   std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
-  Group group_;
+  LanesGroup group_;
 };
 
 // WIRE 7.19. Floats are summed in the order of the ranks, wherever a tensor is cut.
@@ -94,7 +94,7 @@ TEST_F(Lanes, ResultsAreTheBitsOfOneLane) {
       EXPECT_EQ(report->lanes, static_cast<std::uint32_t>(lanes));
       EXPECT_TRUE(report->complete);
       EXPECT_EQ(report->loss, 0.0);
-      ASSERT_EQ(report->peers.size(), kRanks - 1u);
+      ASSERT_EQ(report->peers.size(), kLanesRanks - 1u);
       EXPECT_GT(report->times.total, Duration(0));
       if (rank == 1) results[lanes == 3] = data;
     });
@@ -133,8 +133,8 @@ TEST_F(Lanes, SmallCallsAndOtherKindsTakeLaneZero) {
     auto report = at(rank).all_reduce(std::span(few));
     ASSERT_TRUE(report.ok()) << report.status().c_str();
     EXPECT_EQ(report->lanes, 1u);
-    std::vector<float> block(kLarge / kRanks);
-    std::vector<float> whole(block.size() * kRanks, 2.0f);
+    std::vector<float> block(kLarge / kLanesRanks);
+    std::vector<float> whole(block.size() * kLanesRanks, 2.0f);
     report = at(rank).reduce_scatter(std::span(std::as_const(whole)), std::span(block));
     ASSERT_TRUE(report.ok()) << report.status().c_str();
     EXPECT_EQ(report->lanes, 1u);
@@ -149,11 +149,11 @@ TEST_F(Lanes, AllGatherAndBroadcastAreCutToo) {
   meet(options(3));
   on_all([&](int rank) {
     std::vector<float> block = input(rank);
-    std::vector<float> all(kLarge * kRanks);
+    std::vector<float> all(kLarge * kLanesRanks);
     auto report = at(rank).all_gather(std::span(std::as_const(block)), std::span(all));
     ASSERT_TRUE(report.ok()) << report.status().c_str();
     EXPECT_EQ(report->lanes, 3u);
-    for (int from = 0; from < kRanks; ++from) {
+    for (int from = 0; from < kLanesRanks; ++from) {
       for (std::size_t i = 0; i < kLarge; ++i)
         ASSERT_EQ(all[static_cast<std::size_t>(from) * kLarge + i], value(from, i));
     }
@@ -260,7 +260,7 @@ TEST_F(Lanes, WhatIsWrongIsRefusedBeforeAnyLaneBegins) {
     CollectiveOptions wrong{.weight = 2.0};  // of a sum
     EXPECT_EQ(at(rank).all_reduce(std::span(data), wrong).status().code(),
               StatusCode::kInvalidArgument);
-    const std::vector<double> weights(kRanks, 1.0);
+    const std::vector<double> weights(kLanesRanks, 1.0);
     CollectiveOptions late{.op = ReduceOp::avg, .delivery = best_effort(5s)};
     late.owner_weights = weights;
     EXPECT_EQ(at(rank).all_reduce(std::span(data), late).status().code(), StatusCode::kUnsupported);
@@ -296,8 +296,8 @@ TEST_F(Lanes, OpenCallsEndWithTheCommunicator) {
 
 TEST_F(Lanes, ACommunicatorMayEndInACallbackOfItsLastCall) {
   meet(options(2));
-  std::array<std::vector<float>, kRanks> data;
-  std::array<Work, kRanks> works;
+  std::array<std::vector<float>, kLanesRanks> data;
+  std::array<Work, kLanesRanks> works;
   std::atomic<int> ended{0};
   for (auto& one : data) one.assign(kLarge, 1.0f);
   on_all([&](int rank) {
@@ -308,7 +308,7 @@ TEST_F(Lanes, ACommunicatorMayEndInACallbackOfItsLastCall) {
       ++ended;
     });
   });
-  while (ended != kRanks) std::this_thread::yield();
+  while (ended != kLanesRanks) std::this_thread::yield();
   EXPECT_EQ(group_[0], nullptr);
 }
 
@@ -359,7 +359,7 @@ TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
 TEST_F(Lanes, SealedGroupsShareThem) {
   Options sealed = options(2);
   sealed.secret = secret_digits('7');
-  Group second;
+  LanesGroup second;
   meet(sealed);
   Options other = sealed;
   other.communicator_name = "second";

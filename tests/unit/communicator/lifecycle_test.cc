@@ -26,9 +26,9 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 using Clock = std::chrono::steady_clock;
 
 // Leaving a silent peer takes two seconds at least, and its operations their deadlines.
-constexpr Duration kNobodyWaitedFor = 1s;
+constexpr Duration kNobodyMissed = 1s;
 
-Group make_group(int size, const Options& options = {}) {
+Group make_living_group(int size, const Options& options = {}) {
   auto group = Communicator::create_inproc(size, options);
   EXPECT_TRUE(group.ok()) << group.status().text();
   return std::move(*group);
@@ -36,7 +36,7 @@ Group make_group(int size, const Options& options = {}) {
 
 // Runs `body` for every rank on a thread of its own.
 template <typename Body>
-void on_all(Group& group, Body&& body) {
+void on_each_thread(Group& group, Body&& body) {
   std::vector<std::thread> threads;
   for (auto& communicator : group)
     threads.emplace_back([&body, &communicator] { body(*communicator); });
@@ -61,8 +61,8 @@ std::size_t entries_of(const char* directory) {
 // ---- split ----
 
 TEST(Split, RanksOfAColorAreOrderedByKeyThenRank) {
-  Group group = make_group(5);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(5);
+  on_each_thread(group, [](Communicator& world) {
     const int rank = world.rank();
     auto part = world.split(rank % 2, rank < 2 ? 7 : 3);
     ASSERT_TRUE(part.ok()) << part.status().c_str();
@@ -77,8 +77,8 @@ TEST(Split, RanksOfAColorAreOrderedByKeyThenRank) {
 }
 
 TEST(Split, ARankWithoutColorGetsNone) {
-  Group group = make_group(3);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(3);
+  on_each_thread(group, [](Communicator& world) {
     auto part = world.split(world.rank() == 1 ? Communicator::kNoColor : 0, 0);
     ASSERT_TRUE(part.ok()) << part.status().c_str();
     EXPECT_EQ(*part == nullptr, world.rank() == 1);
@@ -89,9 +89,9 @@ TEST(Split, ARankWithoutColorGetsNone) {
 }
 
 TEST(Split, OfASplitOutlivesBoth) {
-  Group group = make_group(4);
+  Group group = make_living_group(4);
   Group pairs(4);
-  on_all(group, [&](Communicator& world) {
+  on_each_thread(group, [&](Communicator& world) {
     auto half = world.split(0, -world.rank());
     ASSERT_TRUE(half.ok());
     auto pair = (*half)->split((*half)->rank() / 2, 0);
@@ -99,7 +99,7 @@ TEST(Split, OfASplitOutlivesBoth) {
     pairs[world.rank()] = std::move(*pair);
   });
   group.clear();
-  on_all(pairs, [](Communicator& pair) {
+  on_each_thread(pairs, [](Communicator& pair) {
     std::vector<float> data(10'000, 1.0f);
     EXPECT_TRUE(pair.all_reduce(std::span(data)).ok());
     EXPECT_THAT(data, Each(2.0f));
@@ -109,8 +109,8 @@ TEST(Split, OfASplitOutlivesBoth) {
 TEST(Split, WhereOthersCallSomethingElseIsAMismatchThatNamesBoth) {
   Options options;
   options.join_timeout = 5s;
-  Group group = make_group(2, options);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(2, options);
+  on_each_thread(group, [](Communicator& world) {
     Status status;
     if (world.rank() == 0) {
       status = world.split(0, 0).status();
@@ -127,7 +127,7 @@ TEST(Split, WhereOthersCallSomethingElseIsAMismatchThatNamesBoth) {
 }
 
 TEST(Split, ANegativeColorThatIsNotNoColorIsRefused) {
-  Group group = make_group(1);
+  Group group = make_living_group(1);
   EXPECT_EQ(group[0]->split(-2, 0).status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -135,9 +135,9 @@ TEST(Split, ManyCommunicatorsShareOneThread) {
   constexpr int kRanks = 4;
   constexpr int kCommunicators = 64;
   const std::size_t before = testing::threads_now();
-  Group group = make_group(kRanks);
+  Group group = make_living_group(kRanks);
   std::vector<Group> parts(kRanks);
-  on_all(group, [&](Communicator& world) {
+  on_each_thread(group, [&](Communicator& world) {
     for (int i = 0; i < kCommunicators; ++i) {
       auto part = world.split(world.rank() % (1 + i % 3), 0);
       ASSERT_TRUE(part.ok()) << part.status().c_str();
@@ -145,7 +145,7 @@ TEST(Split, ManyCommunicatorsShareOneThread) {
     }
   });
   EXPECT_TRUE(testing::threads_fall_to(before + kRanks)) << "one thread a process";
-  on_all(group, [&](Communicator& world) {
+  on_each_thread(group, [&](Communicator& world) {
     std::vector<std::vector<float>> data;
     std::vector<Work> works;
     for (auto& part : parts[world.rank()]) {
@@ -160,8 +160,8 @@ TEST(Split, ManyCommunicatorsShareOneThread) {
 }
 
 TEST(Split, OneThatWaitsForItsDeadlineDelaysNoOther) {
-  Group group = make_group(2);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(2);
+  on_each_thread(group, [](Communicator& world) {
     auto stuck = world.split(0, 0);
     auto other = world.split(0, 0);
     ASSERT_TRUE(stuck.ok() && other.ok());
@@ -186,8 +186,8 @@ TEST(Split, OneThatWaitsForItsDeadlineDelaysNoOther) {
 // ---- shrink ----
 
 TEST(Shrink, LeavesOutRanksThatNeedNotCall) {
-  Group group = make_group(4);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(4);
+  on_each_thread(group, [](Communicator& world) {
     if (world.rank() == 2) return;
     const std::vector<Rank> dead = {2};
     auto rest = world.shrink(dead);
@@ -197,8 +197,8 @@ TEST(Shrink, LeavesOutRanksThatNeedNotCall) {
 }
 
 TEST(Shrink, WorksAfterAbort) {
-  Group group = make_group(3);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(3);
+  on_each_thread(group, [](Communicator& world) {
     if (world.rank() == 0) return;
     std::vector<float> data(1000, 1.0f);
     Work stuck = world.all_reduce_async(std::span(data), {.delivery = exact(no_deadline)});
@@ -214,8 +214,8 @@ TEST(Shrink, WorksAfterAbort) {
 TEST(Shrink, RanksThatExcludeDifferentOnesDoNotMeet) {
   Options options;
   options.join_timeout = 300ms;
-  Group group = make_group(3, options);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(3, options);
+  on_each_thread(group, [](Communicator& world) {
     if (world.rank() == 2) return;
     const std::vector<Rank> none;
     const std::vector<Rank> two = {2};
@@ -225,7 +225,7 @@ TEST(Shrink, RanksThatExcludeDifferentOnesDoNotMeet) {
 }
 
 TEST(Shrink, BadRanksAreRefused) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   const std::vector<Rank> self = {0};
   const std::vector<Rank> nobody = {7};
   EXPECT_THAT(group[0]->shrink(self).status().c_str(), HasSubstr("rank 0 is excluded"));
@@ -235,7 +235,7 @@ TEST(Shrink, BadRanksAreRefused) {
 // ---- abort ----
 
 TEST(Abort, IsSeenByPeersAsOneThatLeft) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   EXPECT_FALSE(group[1]->peer_left());
   float value = 0;
   Work waiting = group[1]->recv_async(std::span(&value, 1), 0, {.delivery = exact(no_deadline)});
@@ -245,7 +245,7 @@ TEST(Abort, IsSeenByPeersAsOneThatLeft) {
 }
 
 TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
-  Group group = make_group(3);
+  Group group = make_living_group(3);
   std::vector<std::vector<float>> data(32, std::vector<float>(20'000, 1.0f));
   std::vector<Work> works;
   for (auto& one : data)
@@ -257,7 +257,7 @@ TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
     EXPECT_TRUE(work.done());
     EXPECT_EQ(work.wait().status().code(), StatusCode::kCancelled);
   }
-  EXPECT_LT(Clock::now() - start, kNobodyWaitedFor);
+  EXPECT_LT(Clock::now() - start, kNobodyMissed);
   data.clear();  // the memory is free
   EXPECT_EQ(group[0]->state(), StatusCode::kCancelled);
   EXPECT_THAT(group[0]->status().c_str(), HasSubstr("aborted"));
@@ -267,11 +267,11 @@ TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
   group[0]->abort();  // again: nothing happens
   const auto closing = Clock::now();
   group[0].reset();
-  EXPECT_LT(Clock::now() - closing, kNobodyWaitedFor);
+  EXPECT_LT(Clock::now() - closing, kNobodyMissed);
 }
 
 TEST(Abort, PeersLearnOfIt) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<float> data(1000, 1.0f);
   Work work = group[1]->all_reduce_async(std::span(data), {.delivery = exact(no_deadline)});
   group[0]->abort();
@@ -279,7 +279,7 @@ TEST(Abort, PeersLearnOfIt) {
 }
 
 TEST(Abort, FromAnotherThreadEndsABlockingCall) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   auto call = std::async(std::launch::async, [&] {
     std::vector<float> data(1000, 1.0f);
     return group[0]->all_reduce(std::span(data), {.delivery = exact(no_deadline)}).status();
@@ -290,8 +290,8 @@ TEST(Abort, FromAnotherThreadEndsABlockingCall) {
 }
 
 TEST(Abort, OfOneCommunicatorLeavesTheOthersAlone) {
-  Group group = make_group(2);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(2);
+  on_each_thread(group, [](Communicator& world) {
     auto part = world.split(0, 0);
     ASSERT_TRUE(part.ok());
     (*part)->abort();
@@ -303,7 +303,7 @@ TEST(Abort, OfOneCommunicatorLeavesTheOthersAlone) {
 // ---- completion ----
 
 TEST(WaitFor, EndsWhenTimeIsUpAndTheOperationGoesOn) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<float> mine(100, 1.0f);
   std::vector<float> theirs(100, 2.0f);
   Work work = group[0]->all_reduce_async(std::span(mine));
@@ -311,7 +311,7 @@ TEST(WaitFor, EndsWhenTimeIsUpAndTheOperationGoesOn) {
   const auto begun = Clock::now();
   EXPECT_FALSE(work.wait_for(20ms));
   EXPECT_GE(Clock::now() - begun, 20ms);
-  EXPECT_LT(Clock::now() - begun, kNobodyWaitedFor);
+  EXPECT_LT(Clock::now() - begun, kNobodyMissed);
   std::thread other([&] { EXPECT_TRUE(group[1]->all_reduce(std::span(theirs)).ok()); });
   EXPECT_TRUE(work.wait_for(no_deadline));
   EXPECT_TRUE(work.done());
@@ -322,7 +322,7 @@ TEST(WaitFor, EndsWhenTimeIsUpAndTheOperationGoesOn) {
 }
 
 TEST(WaitFor, WhileAnotherThreadDrives) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<float> first(100, 1.0f);
   std::vector<float> second(100, 1.0f);
   std::thread driving([&] { EXPECT_TRUE(group[0]->all_reduce(std::span(first)).ok()); });
@@ -339,9 +339,9 @@ TEST(WaitFor, WhileAnotherThreadDrives) {
 }
 
 TEST(OnDone, CallsOnceWhoeverWaits) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::atomic<int> calls{0};
-  on_all(group, [&](Communicator& world) {
+  on_each_thread(group, [&](Communicator& world) {
     for (int i = 0; i < 100; ++i) {
       std::vector<float> data(1000, 1.0f);
       Work work = world.all_reduce_async(std::span(data));
@@ -356,7 +356,7 @@ TEST(OnDone, CallsOnceWhoeverWaits) {
 }
 
 TEST(OnDone, NeedsNobodyWhoWaits) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
   std::promise<void> both;
   std::atomic<int> left{2};
@@ -371,7 +371,7 @@ TEST(OnDone, NeedsNobodyWhoWaits) {
 }
 
 TEST(OnDone, MayStartTheNextOperation) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
   std::promise<void> both;
   std::atomic<int> left{2};
@@ -390,7 +390,7 @@ TEST(OnDone, MayStartTheNextOperation) {
 }
 
 TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::promise<Status> blocking;
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
   Work first = group[0]->all_reduce_async(std::span(data[0]));
@@ -403,7 +403,7 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
 
 // One that is made at once, because the operation is done, is a callback no less.
 TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
   Work first = group[0]->all_reduce_async(std::span(data[0]));
   ASSERT_TRUE(group[1]->all_reduce(std::span(data[1])).ok());
@@ -419,7 +419,7 @@ TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
 
 TEST(OnDone, ACallbackMayDestroyItsCommunicator) {
   for (const bool waits : {true, false}) {
-    Group group = make_group(2);
+    Group group = make_living_group(2);
     std::promise<void> destroyed;
     std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
     Work work = group[0]->all_reduce_async(std::span(data[0]));
@@ -436,7 +436,7 @@ TEST(OnDone, ACallbackMayDestroyItsCommunicator) {
 }
 
 TEST(WaitAny, ReturnsTheFirstThatIsDone) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<float> never(1000, 1.0f);
   std::vector<float> soon(1000, 1.0f);
   std::vector<Work> works(3);
@@ -457,8 +457,8 @@ TEST(WaitAny, ReturnsTheFirstThatIsDone) {
 }
 
 TEST(Test, DrivesWithoutBlocking) {
-  Group group = make_group(2);
-  on_all(group, [](Communicator& world) {
+  Group group = make_living_group(2);
+  on_each_thread(group, [](Communicator& world) {
     std::vector<float> data(1000, 1.0f);
     Work work = world.all_reduce_async(std::span(data));
     while (!work.test()) std::this_thread::yield();
@@ -471,8 +471,8 @@ TEST(Test, DrivesWithoutBlocking) {
 
 TEST(CreateAndDestroy, LeaveNothing) {
   const auto cycle = [] {
-    Group group = make_group(3);
-    on_all(group, [](Communicator& world) {
+    Group group = make_living_group(3);
+    on_each_thread(group, [](Communicator& world) {
       auto part = world.split(0, 0);
       ASSERT_TRUE(part.ok());
       std::vector<float> data(5000, 1.0f);
@@ -488,7 +488,7 @@ TEST(CreateAndDestroy, LeaveNothing) {
 }
 
 TEST(Fork, TheChildGetsErrorsAndEnds) {
-  Group group = make_group(2);
+  Group group = make_living_group(2);
   std::vector<float> data(1000, 1.0f);
   Work work = group[0]->all_reduce_async(std::span(data), {.delivery = exact(no_deadline)});
   const pid_t child = fork();

@@ -63,7 +63,7 @@ TEST(MemorySharing, AllMayShareWhereAllAreOfOneKernelAndOneUser) {
 }
 
 // Ranks that are threads of one process, over real sockets and real memory.
-class SharingRanks : public testing::Test {
+class SharingRanks : public ::testing::Test {
  protected:
   void join(int size, const Options& like) {
     Options options = like;

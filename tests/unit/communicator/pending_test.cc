@@ -42,7 +42,7 @@ class Pending : public ::testing::Test {
   const Clock::time_point start_ = Clock::now();
 };
 
-Group make_group(int size, const Options& options = {}) {
+Group make_pending_group(int size, const Options& options = {}) {
   auto group = Communicator::create_inproc(size, options);
   EXPECT_TRUE(group.ok()) << group.status().text();
   return std::move(*group);
@@ -170,7 +170,7 @@ TEST_F(Pending, AForkedChildGetsAnError) {
 // ---- split and shrink ----
 
 TEST(PendingSplit, ManyAreUnderWayAtOnceInTheOrderOfTheirCalls) {
-  Group world = make_group(4);
+  Group world = make_pending_group(4);
   std::vector<PendingCommunicator> halves;
   std::vector<PendingCommunicator> all;
   for (auto& rank : world) {
@@ -189,7 +189,7 @@ TEST(PendingSplit, ManyAreUnderWayAtOnceInTheOrderOfTheirCalls) {
 }
 
 TEST(PendingSplit, MayOutliveTheCommunicatorAndFailsWithIt) {
-  Group world = make_group(2);
+  Group world = make_pending_group(2);
   auto alone = world[0]->split_async(0, 0);
   bool called = false;
   alone.on_done([&] { called = true; });
@@ -202,7 +202,7 @@ TEST(PendingSplit, MayOutliveTheCommunicatorAndFailsWithIt) {
 }
 
 TEST(PendingSplit, WhoTakesItBackTellsThoseWhoAreInIt) {
-  Group world = make_group(2);
+  Group world = make_pending_group(2);
   auto mine = world[0]->split_async(0, 0);
   mine.abort();
   EXPECT_EQ(mine.wait().status().code(), StatusCode::kCancelled);
@@ -215,7 +215,7 @@ TEST(PendingSplit, WhoTakesItBackTellsThoseWhoAreInIt) {
 }
 
 TEST(PendingSplit, ItsCallbackMustNotWaitWhenOrWhereverItIsMade) {
-  Group world = make_group(2);
+  Group world = make_pending_group(2);
   std::vector<PendingCommunicator> pending;
   for (auto& rank : world) pending.push_back(rank->split_async(0, 0));
   std::vector<StatusCode> told(2, StatusCode::kOk);
@@ -231,7 +231,7 @@ TEST(PendingSplit, ItsCallbackMustNotWaitWhenOrWhereverItIsMade) {
 }
 
 TEST(PendingSplit, ABlockingOneInACallbackTakesNoPart) {
-  Group world = make_group(2);
+  Group world = make_pending_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(100, 1.0f));
   std::latch called(1);
   Status refused;
@@ -251,12 +251,12 @@ TEST(PendingSplit, ABlockingOneInACallbackTakesNoPart) {
 }
 
 TEST(PendingSplit, WrongColor) {
-  Group world = make_group(1);
+  Group world = make_pending_group(1);
   EXPECT_EQ(world[0]->split_async(-2, 0).wait().status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(PendingShrink, OfTheLiving) {
-  Group world = make_group(3);
+  Group world = make_pending_group(3);
   const std::vector<Rank> excluded = {1};
   std::vector<PendingCommunicator> pending;
   pending.push_back(world[0]->shrink_async(excluded));
@@ -268,7 +268,7 @@ TEST(PendingShrink, OfTheLiving) {
 TEST(PendingShrink, IsTakenBackWhileItWaitsForOthers) {
   Options options;
   options.join_timeout = kJoinTimeout;
-  Group world = make_group(3, options);
+  Group world = make_pending_group(3, options);
   const auto start = Clock::now();
   const std::vector<Rank> excluded = {1};
   {
@@ -281,7 +281,7 @@ TEST(PendingShrink, IsTakenBackWhileItWaitsForOthers) {
 }
 
 TEST(PendingShrink, WrongRank) {
-  Group world = make_group(1);
+  Group world = make_pending_group(1);
   const std::vector<Rank> excluded = {7};
   EXPECT_EQ(world[0]->shrink_async(excluded).wait().status().code(), StatusCode::kInvalidArgument);
 }

@@ -20,20 +20,20 @@ using namespace std::chrono_literals;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 4;
+constexpr int kSiteRanks = 4;
 constexpr std::size_t kLarge = 100'000;
-using Group = std::array<std::unique_ptr<Communicator>, kRanks>;
+using SitesGroup = std::array<std::unique_ptr<Communicator>, kSiteRanks>;
 
 class Sites : public ::testing::Test {
  protected:
-  void meet(const std::array<const char*, kRanks>& sites, const FaultOptions& faults = {}) {
+  void meet(const std::array<const char*, kSiteRanks>& sites, const FaultOptions& faults = {}) {
     on_all([&](int rank) {
       Options options;
       options.store = store_;
       options.transport = TransportKind::udp;
       options.bind_address = "127.0.0.1";
       options.rank = rank;
-      options.world_size = kRanks;
+      options.world_size = kSiteRanks;
       options.join_timeout = 20s;
       options.site = sites[static_cast<std::size_t>(rank)];
       options.faults = faults;
@@ -45,13 +45,13 @@ class Sites : public ::testing::Test {
   }
   static void on_all(const std::function<void(int rank)>& act) {
     std::vector<std::thread> threads;
-    for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(act, rank);
+    for (int rank = 0; rank < kSiteRanks; ++rank) threads.emplace_back(act, rank);
     for (std::thread& thread : threads) thread.join();
   }
   Communicator& at(int rank) { return *group_[static_cast<std::size_t>(rank)]; }
 
   std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
-  Group group_;
+  SitesGroup group_;
   int lanes_ = 1;
 };
 
@@ -135,8 +135,8 @@ TEST_F(Sites, ManyCallsOfAllKindsAreUnderWayAtOnce) {
       const auto n = static_cast<std::size_t>(i);
       sums[n].assign(kLarge, static_cast<float>(rank + i));
       inputs[n].assign(kLarge, static_cast<float>(rank * 10 + i));
-      scattered[n].resize(kLarge / kRanks);
-      gathered[n].resize(kLarge * kRanks);
+      scattered[n].resize(kLarge / kSiteRanks);
+      gathered[n].resize(kLarge * kSiteRanks);
       works.push_back(at(rank).all_reduce_async(std::span(sums[n])));
       works.push_back(at(rank).reduce_scatter_async(std::span(std::as_const(inputs[n])),
                                                     std::span(scattered[n])));
@@ -153,7 +153,7 @@ TEST_F(Sites, ManyCallsOfAllKindsAreUnderWayAtOnce) {
       const auto n = static_cast<std::size_t>(i);
       EXPECT_THAT(sums[n], Each(static_cast<float>(6 + 4 * i)));
       EXPECT_THAT(scattered[n], Each(static_cast<float>(60 + 4 * i)));
-      for (std::size_t from = 0; from < kRanks; ++from)
+      for (std::size_t from = 0; from < kSiteRanks; ++from)
         EXPECT_EQ(gathered[n][from * kLarge + 17], static_cast<float>(from * 10 + n));
     }
     while (called != 3 * kCalls) std::this_thread::yield();
@@ -183,7 +183,7 @@ TEST_F(Sites, LossyCallsAgreeOnAllRanks) {
   FaultOptions faults;
   faults.loss = 0.1;
   meet({"a", "b", "a", "b"}, faults);
-  std::array<std::vector<float>, kRanks> data;
+  std::array<std::vector<float>, kSiteRanks> data;
   on_all([&](int rank) {
     auto& own = data[static_cast<std::size_t>(rank)];
     double lost = 0.0;
@@ -204,7 +204,7 @@ TEST_F(Sites, LossyCallsAgreeOnAllRanks) {
 TEST_F(Sites, WhatIsWrongIsSaidBeforeAnythingIsSent) {
   meet({"a", "a", "b", "b"});
   std::vector<float> data(kLarge);
-  std::vector<double> weights(kRanks, 1.0);
+  std::vector<double> weights(kSiteRanks, 1.0);
   auto report = at(0).all_reduce(std::span(std::as_const(data)), std::span(data).first(kLarge - 1));
   EXPECT_EQ(report.status().code(), StatusCode::kInvalidArgument);
   report = at(0).all_reduce(std::span(data), {.op = ReduceOp::avg, .owner_weights = weights});
@@ -223,7 +223,7 @@ TEST_F(Sites, AbortEndsCallsAtOnce) {
 
 TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
   meet({"a", "a", "b", "b"});
-  std::array<std::string, kRanks> texts;
+  std::array<std::string, kSiteRanks> texts;
   on_all([&](int rank) {
     if (rank == 3) return;
     std::vector<float> data(kLarge);
@@ -237,7 +237,7 @@ TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
 
 TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
   meet({"a", "a", "b", "b"});
-  std::array<std::vector<float>, kRanks> data;
+  std::array<std::vector<float>, kSiteRanks> data;
   on_all([&](int rank) {
     auto& own = data[static_cast<std::size_t>(rank)];
     own.assign(kLarge, 1.0f);

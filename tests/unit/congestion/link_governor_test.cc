@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kRtt = 20ms;
+constexpr Duration kGovernedRtt = 20ms;
 constexpr std::uint64_t kBytes = 150'000;  // a round trip
 
 // Reports of a round trip each
@@ -17,9 +17,9 @@ class Peer {
   explicit Peer(LinkGovernor& governor) : governor_(governor) {}
   void rounds(int count, Duration queue, double lost = 0, double noise = 0, Duration jitter = 0ms) {
     for (int i = 0; i < count; ++i) {
-      now_ = now_ + kRtt;
+      now_ = now_ + kGovernedRtt;
       governor_.on_report({.now = now_,
-                           .rtt = kRtt,
+                           .rtt = kGovernedRtt,
                            .queue = queue,
                            .jitter = jitter,
                            .delivered_bytes = kBytes,

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kTrain = 3'000;
+constexpr std::size_t kTrainBytes = 3'000;
 
 // A given pace, and a window.
 class Paced final : public Controller {
@@ -18,7 +18,7 @@ class Paced final : public Controller {
   explicit Paced(std::uint64_t window) : window_(window) {}
   void on_sample(const Sample&) override {}
   Pace pace() const override {
-    return {.bits_per_second = 24e6, .in_flight_bytes = window_, .quantum_bytes = kTrain};
+    return {.bits_per_second = 24e6, .in_flight_bytes = window_, .quantum_bytes = kTrainBytes};
   }
   bool spares_near() const override { return false; }
 
@@ -38,8 +38,11 @@ struct TwoLanes : ::testing::Test {
   void send(Uplink& lane) {
     std::uint32_t& last = &lane == first.get() ? first_sent : second_sent;
     last += 2;
-    lane.on_sent(
-        now, 1, {.last = last, .datagrams = 2, .segment_bytes = kTrain / 2, .total_bytes = kTrain});
+    lane.on_sent(now, 1,
+                 {.last = last,
+                  .datagrams = 2,
+                  .segment_bytes = kTrainBytes / 2,
+                  .total_bytes = kTrainBytes});
   }
   // As a node does that has data.
   bool try_to_send(Uplink& lane) {
@@ -134,9 +137,9 @@ TEST_F(TwoLanes, AControlDatagramCostsNoTurn) {
 }
 
 TEST_F(TwoLanes, AReportThatOpensTheWindowWakesTheOther) {
-  make(2 * kTrain);
+  make(2 * kTrainBytes);
   first->on_asked(now, 1);
-  while (first->in_flight_bytes() < 2 * kTrain) {
+  while (first->in_flight_bytes() < 2 * kTrainBytes) {
     if (!try_to_send(*first)) now = first->next_wake();
   }
   EXPECT_FALSE(try_to_send(*second));
@@ -145,7 +148,7 @@ TEST_F(TwoLanes, AReportThatOpensTheWindowWakesTheOther) {
   first->on_report(now, 1,
                    {.largest = first_sent,
                     .received = first_sent,
-                    .received_bytes = 2 * kTrain,
+                    .received_bytes = 2 * kTrainBytes,
                     .arrived_us = static_cast<std::uint32_t>(now.ns / 1000) - 10'000});
   EXPECT_EQ(second_woken, 1);
   EXPECT_EQ(first_woken, 0);
@@ -153,12 +156,12 @@ TEST_F(TwoLanes, AReportThatOpensTheWindowWakesTheOther) {
 }
 
 TEST_F(TwoLanes, WhatALaneThatEndsHadUnderWayIsWaitedForNoMore) {
-  make(2 * kTrain);
+  make(2 * kTrainBytes);
   send(*first);
   send(*second);
-  EXPECT_EQ(first->in_flight_bytes(), 2 * kTrain);
+  EXPECT_EQ(first->in_flight_bytes(), 2 * kTrainBytes);
   second.reset();
-  EXPECT_EQ(first->in_flight_bytes(), kTrain);
+  EXPECT_EQ(first->in_flight_bytes(), kTrainBytes);
   now += 20ms;
   EXPECT_TRUE(try_to_send(*first));
 }
@@ -172,7 +175,7 @@ TEST_F(TwoLanes, TimeDoesNotGoBack) {
   const Instant before = first->next_wake();
   now = now - 1ms;
   EXPECT_FALSE(second->open(now));
-  second->on_group_sent(now, kTrain);
+  second->on_group_sent(now, kTrainBytes);
   EXPECT_EQ(first->next_wake(), before + 1ms);
 }
 
@@ -182,7 +185,7 @@ TEST(Uplink, ANodeAloneHasTheBundleToItself) {
   alone.make_link(3, 64);
   bundle.make_link(0, 64);
   const Instant now{1'000'000'000};
-  const Sent sent{.last = 2, .datagrams = 2, .segment_bytes = 1'500, .total_bytes = kTrain};
+  const Sent sent{.last = 2, .datagrams = 2, .segment_bytes = 1'500, .total_bytes = kTrainBytes};
   for (int i = 0; i < 2; ++i) {
     alone.on_sent(now, 3, sent);
     bundle.on_sent(now, 0, sent);

@@ -15,12 +15,12 @@ using testing::Bottleneck;
 using testing::FlowOptions;
 using testing::Line;
 
-struct Outcome {
+struct WanOutcome {
   double share = 0;  // of what can arrive
   double overflow = 0;
 };
 
-Outcome outcome_of(const Line& line, double from_seconds, double to_seconds) {
+WanOutcome wan_outcome_of(const Line& line, double from_seconds, double to_seconds) {
   Bottleneck bottleneck(line);
   bottleneck.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
   bottleneck.run_until(from_seconds);
@@ -31,7 +31,7 @@ Outcome outcome_of(const Line& line, double from_seconds, double to_seconds) {
 
 TEST(Wan, FillsALineWhateverItLoses) {
   for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
-    const Outcome outcome = outcome_of({.queue_bdp = 1, .loss = loss}, 4, 12);
+    const WanOutcome outcome = wan_outcome_of({.queue_bdp = 1, .loss = loss}, 4, 12);
     EXPECT_GT(outcome.share, 0.95) << loss;
     EXPECT_LT(outcome.overflow, 0.02) << loss;
   }
@@ -41,7 +41,7 @@ TEST(Wan, FillsALineThatLosesInBursts) {
   for (const double loss : {0.02, 0.05, 0.1}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const Line line{.queue_bdp = 1, .loss = loss, .burst = 8, .seed = seed};
-      const Outcome outcome = outcome_of(line, 8, 20);
+      const WanOutcome outcome = wan_outcome_of(line, 8, 20);
       EXPECT_GT(outcome.share, 0.9) << loss << " " << seed;
       EXPECT_LT(outcome.overflow, 0.02) << loss << " " << seed;
     }
@@ -128,7 +128,7 @@ Shares shares_in_bursts(double bits_per_second, std::uint64_t seeds, double from
                     .loss = 0.05,
                     .burst = 8,
                     .seed = seed};
-    const double share = outcome_of(line, from_seconds, to_seconds).share;
+    const double share = wan_outcome_of(line, from_seconds, to_seconds).share;
     shares.mean += share / static_cast<double>(seeds);
     shares.least = std::min(shares.least, share);
   }
@@ -154,7 +154,7 @@ TEST(Wan, TakesBackWhatBurstsCostBeforeTheFloorWasKnown) {
 TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
   for (const double queue : {0.02, 0.2}) {
     for (const double loss : {0.0, 0.1}) {
-      const Outcome outcome = outcome_of({.queue_bdp = queue, .loss = loss}, 4, 12);
+      const WanOutcome outcome = wan_outcome_of({.queue_bdp = queue, .loss = loss}, 4, 12);
       EXPECT_GT(outcome.share, 0.75) << queue << " " << loss;
       EXPECT_LT(outcome.overflow, 0.04) << queue << " " << loss;
     }
@@ -167,8 +167,8 @@ TEST(Wan, SlowsDownForMarks) {
     const Line line{.queue_bdp = 0.03, .loss = loss};
     Line marking = line;
     marking.mark_bdp = 0.01;
-    const Outcome outcome = outcome_of(marking, 4, 12);
-    EXPECT_LT(2 * outcome.overflow, outcome_of(line, 4, 12).overflow) << loss;
+    const WanOutcome outcome = wan_outcome_of(marking, 4, 12);
+    EXPECT_LT(2 * outcome.overflow, wan_outcome_of(line, 4, 12).overflow) << loss;
     EXPECT_GT(outcome.share, 0.75) << loss;
   }
 }

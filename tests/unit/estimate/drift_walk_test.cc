@@ -76,7 +76,7 @@ struct Walk {
   std::uint64_t seed = 1;
 };
 
-struct Measured {
+struct MeasuredDrift {
   BatchMeans pair, owner, differ, gap, step_variance, step_mean_square, age;
 };
 
@@ -87,15 +87,15 @@ class Simulation {
   explicit Simulation(const Walk& walk)
       : walk_(walk), links_(kReceivers, LossyLink(walk.p, walk.burst)) {}
 
-  Measured run() {
+  MeasuredDrift run() {
     run_batch(nullptr);  // reaches the stationary state
-    Measured measured;
+    MeasuredDrift measured;
     for (int batch = 0; batch < kBatches; ++batch) run_batch(&measured);
     return measured;
   }
 
  private:
-  void run_batch(Measured* measured) {
+  void run_batch(MeasuredDrift* measured) {
     const float origin = values_[0];
     for (float& value : values_) value -= origin;
     DriftMeter meter(1, kWindow);
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Loss, DriftWalk, ::testing::Values(0.05, 0.1, 0.2, 0.4)
 
 TEST_P(DriftWalk, WithoutMeanStepFollowsTheVarianceTerms) {
   const double p = GetParam();
-  const Measured measured = Simulation({.p = p, .burst = 1 / (1 - p), .seed = 101}).run();
+  const MeasuredDrift measured = Simulation({.p = p, .burst = 1 / (1 - p), .seed = 101}).run();
   const DriftModel model = independent_drift(p);
   measured.pair.expect(model.pair.of(1.0, 0.0), "pair");
   measured.owner.expect(model.owner.of(1.0, 0.0), "owner");
@@ -163,7 +163,7 @@ TEST_P(DriftWalk, WithoutMeanStepFollowsTheVarianceTerms) {
 TEST_P(DriftWalk, TheGapFormNeedsNoModelOfTheSteps) {
   const double p = GetParam();
   for (const double step_mean : {0.0, 0.5}) {
-    const Measured measured =
+    const MeasuredDrift measured =
         Simulation({.p = p, .burst = 1 / (1 - p), .step_mean = step_mean, .seed = 202}).run();
     measured.pair.expect(pair_drift_from_gap(p, measured.gap.mean()), "pair from measured gap");
     if (step_mean == 0.0) measured.gap.expect(1.0 / (1.0 - p), "gap of a random walk");
@@ -172,7 +172,7 @@ TEST_P(DriftWalk, TheGapFormNeedsNoModelOfTheSteps) {
 
 TEST_P(DriftWalk, AMeanStepAddsItsOwnTerms) {
   const double p = GetParam();
-  const Measured measured =
+  const MeasuredDrift measured =
       Simulation({.p = p, .burst = 1 / (1 - p), .step_mean = 0.5, .seed = 303}).run();
   const DriftModel model = independent_drift(p);
   measured.pair.expect(model.pair.of(1.0, 0.25), "pair");
@@ -183,7 +183,7 @@ TEST_P(DriftWalk, AMeanStepAddsItsOwnTerms) {
 TEST(DriftWalkBurst, FollowsTheGilbertForms) {
   constexpr std::array<std::array<double, 2>, 3> kCases = {{{.1, 4}, {.1, 10}, {.4, 5}}};
   for (const auto& [p, burst] : kCases) {
-    const Measured measured =
+    const MeasuredDrift measured =
         Simulation({.p = p, .burst = burst, .step_mean = 0.3, .seed = 404}).run();
     const DriftModel model = burst_drift(p, burst);
     const std::string at = " at p " + std::to_string(p) + ", burst " + std::to_string(burst);

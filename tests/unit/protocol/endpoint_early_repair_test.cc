@@ -17,7 +17,7 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using wire::FlowKind;
 
-constexpr std::size_t kCount = 200'000;  // elements: 284 packets a shard of two, five chunks
+constexpr std::size_t kEarlyCount = 200'000;  // elements: 284 packets a shard of two, five chunks
 
 // Two ranks; a first pass takes many round trips, since few datagrams may be in flight.
 struct LongPass {
@@ -27,7 +27,7 @@ struct LongPass {
     options.paced = paced;
     return options;
   }
-  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kCount); }
+  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kEarlyCount); }
   // Drops these packets of rank 0's contribution when they first leave. Notes what leaves of it.
   void lose(const std::set<std::uint32_t>& lost) {
     group.filter = [this, lost](Rank from, Rank, ByteSpan datagram) {

@@ -14,7 +14,7 @@ using testing::EngineGroup;
 using testing::FloatAllReduce;
 using testing::GroupOptions;
 
-constexpr Duration kPeerTimeout = 3s;
+constexpr Duration kLivenessTimeout = 3s;
 constexpr int kRanks = 4;
 constexpr Rank kVictim = 3;
 
@@ -38,15 +38,15 @@ class Liveness : public ::testing::Test {
     return group_.now() - start;
   }
 
-  EngineGroup group_{GroupOptions{.size = kRanks, .peer_timeout = kPeerTimeout}};
+  EngineGroup group_{GroupOptions{.size = kRanks, .peer_timeout = kLivenessTimeout}};
 };
 
 TEST_F(Liveness, AnExactCallWithoutDeadlineFailsAfterThePeerTimeoutAndNamesTheDead) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));
   const Duration took = reduce(call);
-  EXPECT_GE(took, kPeerTimeout - 100ms);
-  EXPECT_LE(took, kPeerTimeout + 500ms);
+  EXPECT_GE(took, kLivenessTimeout - 100ms);
+  EXPECT_LE(took, kLivenessTimeout + 500ms);
   for (const auto* request : call.requests()) {
     EXPECT_EQ(request->status.code(), StatusCode::kPeerLost);
     EXPECT_NE(request->status.text().find("rank 3 is dead"), std::string::npos)
@@ -72,7 +72,7 @@ TEST_F(Liveness, LossyCallsLoseTheirDeadlineToADeadPeerOnlyUntilThePeerTimeout) 
   const Duration usual = group_.now() - start;
   kill(kVictim);
   const Instant killed = group_.now();
-  while (group_.now() - killed < kPeerTimeout + 200ms) {
+  while (group_.now() - killed < kLivenessTimeout + 200ms) {
     FloatAllReduce call(kRanks, 5000, lossy);
     EXPECT_LE(reduce(call), 201ms);
     group_.run_until([] { return false; }, 10ms);
@@ -146,7 +146,7 @@ TEST_F(Liveness, LeavingDoesNotWaitForTheDead) {
 
 TEST_F(Liveness, HeavyLossKillsNobody) {
   EngineGroup lossy(GroupOptions{
-      .size = kRanks, .faults = {.loss = 0.3, .seed = 5}, .peer_timeout = kPeerTimeout});
+      .size = kRanks, .faults = {.loss = 0.3, .seed = 5}, .peer_timeout = kLivenessTimeout});
   for (int i = 0; i < 20; ++i) {
     FloatAllReduce call(kRanks, 50'000, exact(no_deadline));
     call.submit_all(lossy);

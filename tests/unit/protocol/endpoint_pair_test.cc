@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-wire::PacketType type_of(ByteSpan datagram) {
+wire::PacketType packet_type(ByteSpan datagram) {
   wire::Prefix prefix;
   EXPECT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
   return prefix.type;
@@ -95,7 +95,7 @@ TEST_F(Pair, OfManyOperationsNoMoreGoesOutThanTheOtherSideKeeps) {  // WIRE 2.4
 TEST_F(Pair, WhatIsLostIsAskedForAndSentAgainAlone) {
   int data = 0;
   pair_.filter = [&](Rank, ByteSpan datagram) {
-    return type_of(datagram) != wire::PacketType::data || ++data % 10 != 3 || data > 50;
+    return packet_type(datagram) != wire::PacketType::data || ++data % 10 != 3 || data > 50;
   };
   FakeClient a(50, 0), b(0, 50);
   pair_.open(0, pair_.collective(), a);
@@ -108,7 +108,7 @@ TEST_F(Pair, WhatIsLostIsAskedForAndSentAgainAlone) {
 TEST_F(Pair, BestEffortSettlesWithWhatCame) {
   int data = 0;
   pair_.filter = [&](Rank, ByteSpan datagram) {
-    return type_of(datagram) != wire::PacketType::data || ++data % 5 != 0;
+    return packet_type(datagram) != wire::PacketType::data || ++data % 5 != 0;
   };
   FakeClient a(50, 0), b(0, 50);
   pair_.open(0, pair_.collective(Delivery::Kind::best_effort), a);
@@ -133,7 +133,7 @@ TEST_F(Pair, AnExactRoundFailsAtItsDeadlineAndNotLater) {
 TEST_F(Pair, AnEndIsRepeatedUntilItIsAnswered) {  // WIRE 4.3
   bool reports_pass = false;
   pair_.filter = [&](Rank from, ByteSpan datagram) {
-    return from == 0 || reports_pass || type_of(datagram) != wire::PacketType::report;
+    return from == 0 || reports_pass || packet_type(datagram) != wire::PacketType::report;
   };
   FakeClient a(3, 0), b(0, 3);
   pair_.open(1, pair_.collective(), b);
@@ -185,7 +185,7 @@ TEST_F(Pair, WithNothingOpenNobodyWakes) {
 TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
   bool silent = true;
   pair_.filter = [&](Rank from, ByteSpan datagram) {
-    return from != 0 || !silent || type_of(datagram) == wire::PacketType::report;
+    return from != 0 || !silent || packet_type(datagram) == wire::PacketType::report;
   };
   FakeClient a(40, 0), b(0, 40);
   pair_.open(0, pair_.collective(), a);

@@ -18,7 +18,7 @@ using testing::forge_data;
 using testing::GroupOptions;
 using testing::type_of;
 
-constexpr std::size_t kCount = 100'000;  // elements: 142 packets a shard of two, two codes
+constexpr std::size_t kParityCount = 100'000;  // elements: 142 packets a shard of two, two codes
 
 // Two ranks whose links have lost enough for parity, without losing anything from now on.
 struct CodedPair {
@@ -37,7 +37,7 @@ struct CodedPair {
     options.paced = paced;
     return options;
   }
-  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kCount); }
+  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kParityCount); }
   const EndpointCounters& counters(Rank rank) { return group.engine(rank).endpoint().counters(); }
 
   EngineGroup group;
@@ -65,7 +65,7 @@ TEST(EndpointParity, IsSentOnlyWhereThePaceIsHeld) {
 
 TEST(EndpointParity, NoneIsSentWhereNothingIsLost) {
   EngineGroup group(CodedPair::options(true));
-  FloatAllReduce call(2, kCount);
+  FloatAllReduce call(2, kParityCount);
   call.submit_all(group);
   EXPECT_TRUE(call.finish(group));
   EXPECT_EQ(group.engine(0).endpoint().counters().parity_sent, 0u);
@@ -108,7 +108,7 @@ TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
     EngineGroup group(options);
     std::uint64_t arrived = 0;
     for (int round = 0; round < 8; ++round) {
-      FloatAllReduce call(3, kCount);
+      FloatAllReduce call(3, kParityCount);
       call.submit_all(group);
       ASSERT_TRUE(call.finish(group)) << "seed " << seed;
       ASSERT_TRUE(group.settle());
@@ -145,7 +145,7 @@ TEST(EndpointParity, AllOfItMayBeLost) {
 TEST(EndpointParity, WhatDoesNotFitThePlanIsRefused) {
   for (const bool paced : {true, false}) {
     EngineGroup group(CodedPair::options(paced));
-    FloatAllReduce call(2, kCount);
+    FloatAllReduce call(2, kParityCount);
     bool forged = false;
     group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
       const auto header = data_header_of(datagram);

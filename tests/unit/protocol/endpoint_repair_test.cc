@@ -20,7 +20,7 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using testing::type_of;
 
-const EndpointCounters& counters(EngineGroup& group, Rank rank) {
+const EndpointCounters& repair_counters(EngineGroup& group, Rank rank) {
   return group.engine(rank).endpoint().counters();
 }
 
@@ -67,8 +67,8 @@ TEST(EndpointRepair, ServesACopyOfARequestOnce) {
   FloatAllReduce call(2, 100000);
   call.submit_all(group);
   ASSERT_TRUE(call.finish(group));
-  EXPECT_GT(counters(group, 0).repair_requests, 1u);
-  EXPECT_EQ(counters(group, 0).repairs_sent + counters(group, 1).repairs_sent, lost);
+  EXPECT_GT(repair_counters(group, 0).repair_requests, 1u);
+  EXPECT_EQ(repair_counters(group, 0).repairs_sent + repair_counters(group, 1).repairs_sent, lost);
 }
 
 TEST(EndpointRepair, ResendsOnlyWhatWasLost) {
@@ -84,7 +84,7 @@ TEST(EndpointRepair, ResendsOnlyWhatWasLost) {
   call.submit_all(group);
   ASSERT_TRUE(call.finish(group));
   EXPECT_GT(lost, 10u);
-  EXPECT_EQ(counters(group, 0).repairs_sent + counters(group, 1).repairs_sent, lost);
+  EXPECT_EQ(repair_counters(group, 0).repairs_sent + repair_counters(group, 1).repairs_sent, lost);
   EXPECT_EQ(call.report(0).peers[0].repaired + call.report(1).peers[0].repaired, lost);
   EXPECT_EQ(call.report(0).loss, 0.0);
   EXPECT_GT(call.report(0).loss_first_pass, 0.05);
@@ -136,7 +136,8 @@ TEST(EndpointBounded, AsksForNothingWhenTheFirstPassWasGoodEnough) {
   FloatAllReduce call(2, 100000, bounded(0.1, 10s));
   call.submit_all(group);
   ASSERT_TRUE(group.run(call.requests()));
-  EXPECT_EQ(counters(group, 0).repair_requests + counters(group, 1).repair_requests, 0u);
+  EXPECT_EQ(repair_counters(group, 0).repair_requests + repair_counters(group, 1).repair_requests,
+            0u);
   EXPECT_GT(call.report(0).loss, 0.01);
 }
 
@@ -232,7 +233,7 @@ TEST(EndpointDuplicate, CopiesOfEverythingChangeNothingButTheCount) {
   EXPECT_TRUE(group.settle());
   group.run_until([] { return false; }, 10ms);
   for (Rank rank = 0; rank < 3; ++rank) {
-    const EndpointCounters& c = counters(group, rank);
+    const EndpointCounters& c = repair_counters(group, rank);
     std::uint64_t arrived = 0;
     for (const PeerReport& row : call.report(rank).peers) arrived += row.arrived;
     EXPECT_EQ(c.data_received, 2 * arrived);
@@ -266,7 +267,7 @@ TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
     ASSERT_TRUE(group.settle());
     group.run_until([] { return false; }, 10ms);
     for (Rank rank = 0; rank < 4; ++rank) {
-      const EndpointCounters& c = counters(group, rank);
+      const EndpointCounters& c = repair_counters(group, rank);
       std::uint64_t arrived = 0;
       for (const PeerReport& row : call.report(rank).peers) {
         arrived += row.arrived;

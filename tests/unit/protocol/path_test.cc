@@ -22,7 +22,7 @@ Path path_of(std::uint32_t window) {
   path.configure(window, 10ms);
   return path;
 }
-Instant at(std::int64_t us) {
+Instant at_time(std::int64_t us) {
   return Instant{1'000'000'000 + us * 1000};
 }
 
@@ -30,10 +30,10 @@ TEST(PathCredit, IsTheWindowLessWhatIsInFlight) {
   Path path = path_of(8);
   for (std::uint32_t i = 0; i < 8; ++i) {
     EXPECT_EQ(path.credit(), 8 - i);
-    EXPECT_EQ(path.take_sequence(at(i)), i + 1);
+    EXPECT_EQ(path.take_sequence(at_time(i)), i + 1);
   }
   EXPECT_EQ(path.credit(), 0u);
-  path.take_sequence(at(9));  // control goes beyond
+  path.take_sequence(at_time(9));  // control goes beyond
   EXPECT_EQ(path.in_flight(), 9u);
   EXPECT_EQ(path.credit(), 0u);
 }
@@ -56,69 +56,70 @@ TEST(PathCredit, AGrantLowersItAndNeverEndsIt) {
 
 TEST(PathCredit, HalfOfAGrantIsWorthAQuestion) {
   Path path = path_of(16);
-  for (int i = 0; i < 4; ++i) path.take_sequence(at(i));
+  for (int i = 0; i < 4; ++i) path.take_sequence(at_time(i));
   EXPECT_FALSE(path.nears_limit()) << "nothing limits it";
   path.limit(9);
   EXPECT_FALSE(path.nears_limit());
-  path.take_sequence(at(5));
+  path.take_sequence(at_time(5));
   EXPECT_TRUE(path.nears_limit());
 }
 
 TEST(PathReport, GivesBackCreditAndWritesOffWhatWasLost) {
   Path path = path_of(8);
-  for (int i = 0; i < 8; ++i) path.take_sequence(at(i));
-  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 5, .received = 3, .delay = 0us}));
+  for (int i = 0; i < 8; ++i) path.take_sequence(at_time(i));
+  EXPECT_TRUE(path.on_report(at_time(100), {.largest_sequence = 5, .received = 3, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 3u) << "1 .. 5 are settled, though two of them were lost";
   EXPECT_EQ(path.credit(), 5u);
 }
 
 TEST(PathReport, ClaimOfMoreThanWasSentChangesNothing) {
   Path path = path_of(8);
-  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
-  EXPECT_FALSE(path.on_report(at(100), {.largest_sequence = 4, .received = 4, .delay = 0us}));
+  for (int i = 0; i < 3; ++i) path.take_sequence(at_time(i));
+  EXPECT_FALSE(path.on_report(at_time(100), {.largest_sequence = 4, .received = 4, .delay = 0us}));
   EXPECT_FALSE(
-      path.on_report(at(100), {.largest_sequence = 0x7FFFFFFF, .received = 4, .delay = 0us}));
+      path.on_report(at_time(100), {.largest_sequence = 0x7FFFFFFF, .received = 4, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 3u);
   EXPECT_FALSE(path.rtt.measured());
-  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 3, .received = 3, .delay = 0us}));
+  EXPECT_TRUE(path.on_report(at_time(100), {.largest_sequence = 3, .received = 3, .delay = 0us}));
 }
 
 TEST(PathReport, RepeatedOrOvertakenOnesChangeNothing) {
   Path path = path_of(8);
-  for (int i = 0; i < 6; ++i) path.take_sequence(at(0));
-  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 5, .received = 5, .delay = 0us}));
+  for (int i = 0; i < 6; ++i) path.take_sequence(at_time(0));
+  EXPECT_TRUE(path.on_report(at_time(100), {.largest_sequence = 5, .received = 5, .delay = 0us}));
   const Duration measured = path.rtt.smoothed();
-  EXPECT_TRUE(path.on_report(at(500), {.largest_sequence = 5, .received = 5, .delay = 0us}));
-  EXPECT_TRUE(path.on_report(at(500), {.largest_sequence = 2, .received = 2, .delay = 0us}));
+  EXPECT_TRUE(path.on_report(at_time(500), {.largest_sequence = 5, .received = 5, .delay = 0us}));
+  EXPECT_TRUE(path.on_report(at_time(500), {.largest_sequence = 2, .received = 2, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 1u);
   EXPECT_EQ(path.rtt.smoothed(), measured);
 }
 
 TEST(PathReport, RoundTripIsThatOfTheNamedDatagramLessThePeersDelay) {
   Path path = path_of(8);
-  path.take_sequence(at(0));
-  path.take_sequence(at(300));
-  path.take_sequence(at(900));
-  EXPECT_TRUE(path.on_report(at(1000), {.largest_sequence = 2, .received = 2, .delay = 500us}));
+  path.take_sequence(at_time(0));
+  path.take_sequence(at_time(300));
+  path.take_sequence(at_time(900));
+  EXPECT_TRUE(
+      path.on_report(at_time(1000), {.largest_sequence = 2, .received = 2, .delay = 500us}));
   EXPECT_EQ(path.rtt.smoothed(), 200us);
 }
 
 TEST(PathPace, SaysHowManyLeaveInARoundTrip) {
   Path path = path_of(1000);
-  EXPECT_EQ(path.sent_in_round_trip(at(0)), 0.0);
-  path.take_sequence(at(0));
-  ASSERT_TRUE(path.on_report(at(10'000), {.largest_sequence = 1, .received = 1}));
+  EXPECT_EQ(path.sent_in_round_trip(at_time(0)), 0.0);
+  path.take_sequence(at_time(0));
+  ASSERT_TRUE(path.on_report(at_time(10'000), {.largest_sequence = 1, .received = 1}));
   ASSERT_EQ(path.rtt.smoothed(), 10ms);
   // 40 in 4 ms: all there was to send.
-  for (int i = 0; i < 40; ++i) path.take_sequence(at(20'000 + 100 * i));
-  EXPECT_NEAR(path.sent_in_round_trip(at(24'000)), 100.0, 1e-9);
+  for (int i = 0; i < 40; ++i) path.take_sequence(at_time(20'000 + 100 * i));
+  EXPECT_NEAR(path.sent_in_round_trip(at_time(24'000)), 100.0, 1e-9);
   // In one train: four times as many at most.
-  for (int i = 0; i < 40; ++i) path.take_sequence(at(24'000));
-  EXPECT_LE(path.sent_in_round_trip(at(24'000)), 4.0 * 80);
+  for (int i = 0; i < 40; ++i) path.take_sequence(at_time(24'000));
+  EXPECT_LE(path.sent_in_round_trip(at_time(24'000)), 4.0 * 80);
   // 400 in 40 ms, of which nothing was heard yet.
-  ASSERT_TRUE(path.on_report(at(34'000), {.largest_sequence = 81, .received = 81}));
-  for (int i = 0; i < 400; ++i) path.take_sequence(at(40'000 + 100 * i));
-  EXPECT_NEAR(path.sent_in_round_trip(at(80'000)), 100.0, 10.0);
+  ASSERT_TRUE(path.on_report(at_time(34'000), {.largest_sequence = 81, .received = 81}));
+  for (int i = 0; i < 400; ++i) path.take_sequence(at_time(40'000 + 100 * i));
+  EXPECT_NEAR(path.sent_in_round_trip(at_time(80'000)), 100.0, 10.0);
 }
 
 TEST(PathReport, DeliveredFractionFollowsTheLoss) {
@@ -126,10 +127,10 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   EXPECT_EQ(path.delivered_fraction(), 1.0);
   std::uint32_t received = 0;
   for (std::uint32_t round = 1; round <= 100; ++round) {
-    for (int i = 0; i < 10; ++i) path.take_sequence(at(round));
+    for (int i = 0; i < 10; ++i) path.take_sequence(at_time(round));
     received += 8;
     ASSERT_TRUE(path.on_report(
-        at(round), {.largest_sequence = round * 10, .received = received, .delay = 0us}));
+        at_time(round), {.largest_sequence = round * 10, .received = received, .delay = 0us}));
   }
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
 }
@@ -137,10 +138,11 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
 // A first call may be short: what it loses counts before there are as many datagrams as later.
 TEST(PathReport, TheFirstLossesAreBelieved) {
   Path path = path_of(1000);
-  for (int i = 0; i < 100; ++i) path.take_sequence(at(i));
-  ASSERT_TRUE(path.on_report(at(200), {.largest_sequence = 100, .received = 90, .delay = 0us}));
+  for (int i = 0; i < 100; ++i) path.take_sequence(at_time(i));
+  ASSERT_TRUE(
+      path.on_report(at_time(200), {.largest_sequence = 100, .received = 90, .delay = 0us}));
   EXPECT_GT(path.loss_at_most(), 0.1) << "with a standard error and a half";
-  EXPECT_EQ(path.copies(), 1) << "is it lossy at all?";
+  EXPECT_EQ(path.copies(), 1) << "is it lossy at_time all?";
 }
 
 // A long line has a large window. A line that begins to lose does so for thousands of datagrams
@@ -149,11 +151,11 @@ TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   Path path = path_of(50'000);
   std::uint32_t sent = 0, received = 0;
   const auto report = [&](std::uint32_t arrived) {
-    for (int i = 0; i < 100; ++i) path.take_sequence(at(sent));
+    for (int i = 0; i < 100; ++i) path.take_sequence(at_time(sent));
     sent += 100;
     received += arrived;
-    ASSERT_TRUE(
-        path.on_report(at(sent), {.largest_sequence = sent, .received = received, .delay = 0us}));
+    ASSERT_TRUE(path.on_report(at_time(sent),
+                               {.largest_sequence = sent, .received = received, .delay = 0us}));
   };
   for (int i = 0; i < 200; ++i) report(100);
   for (int i = 0; i < 50; ++i) report(80);
@@ -163,13 +165,14 @@ TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
 // The memory of what was sent grows with what is in flight.
 TEST(PathReport, RoundTripsAreThoseOfDatagramsLongAgo) {
   Path path = path_of(20'000);
-  for (int i = 0; i < 15'000; ++i) path.take_sequence(at(i));
-  ASSERT_TRUE(path.on_report(at(50'000), {.largest_sequence = 1, .received = 1, .delay = 0us}));
+  for (int i = 0; i < 15'000; ++i) path.take_sequence(at_time(i));
+  ASSERT_TRUE(
+      path.on_report(at_time(50'000), {.largest_sequence = 1, .received = 1, .delay = 0us}));
   EXPECT_EQ(path.rtt.smoothed(), 50'000us);
   Path another = path_of(20'000);
-  for (int i = 0; i < 15'000; ++i) another.take_sequence(at(i));
-  ASSERT_TRUE(
-      another.on_report(at(50'000), {.largest_sequence = 14'001, .received = 1, .delay = 0us}));
+  for (int i = 0; i < 15'000; ++i) another.take_sequence(at_time(i));
+  ASSERT_TRUE(another.on_report(at_time(50'000),
+                                {.largest_sequence = 14'001, .received = 1, .delay = 0us}));
   EXPECT_EQ(another.rtt.smoothed(), 36'000us);
 }
 
@@ -177,8 +180,8 @@ TEST(PathCopies, AreAsManyMoreAsWaitsWereLonger) {
   Path path = path_of(64);
   for (const auto& [tries, copies] : {std::pair{0u, 1}, {1u, 2}, {2u, 4}, {4u, 16}, {40u, 16}})
     EXPECT_EQ(path.copies(tries), copies) << tries;
-  for (int i = 0; i < 40; ++i) path.take_sequence(at(i));
-  ASSERT_TRUE(path.on_report(at(100), {.largest_sequence = 40, .received = 30, .delay = 0us}));
+  for (int i = 0; i < 40; ++i) path.take_sequence(at_time(i));
+  ASSERT_TRUE(path.on_report(at_time(100), {.largest_sequence = 40, .received = 30, .delay = 0us}));
   for (const auto& [tries, copies] : {std::pair{0u, 3}, {1u, 3}, {2u, 4}, {40u, 16}})
     EXPECT_EQ(path.copies(tries), copies) << tries;
 }
@@ -191,7 +194,7 @@ Path path_with(double loss, std::uint32_t spread) {
   std::mt19937 random(5);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> arrivals;  // when, which
   for (std::uint32_t n = 1; n <= kCount; ++n) {
-    path.take_sequence(at(n));
+    path.take_sequence(at_time(n));
     if (std::bernoulli_distribution(loss)(random)) continue;
     arrivals.emplace_back(n + (spread == 0 ? 0 : random() % spread), n);
   }
@@ -201,7 +204,7 @@ Path path_with(double loss, std::uint32_t spread) {
     report.largest_sequence = std::max(report.largest_sequence, arrivals[i].second);
     ++report.received;
     if (i % 20 != 19) continue;
-    EXPECT_TRUE(path.on_report(at(kCount + arrivals[i].first), report));
+    EXPECT_TRUE(path.on_report(at_time(kCount + arrivals[i].first), report));
   }
   return path;
 }
@@ -225,19 +228,20 @@ TEST(PathReport, WhatIsOvertakenIsNotLost) {
 
 TEST(PathReport, MoreReceivedThanCoveredCannotExceedOne) {
   Path path = path_of(8);
-  for (int i = 0; i < 4; ++i) path.take_sequence(at(0));
+  for (int i = 0; i < 4; ++i) path.take_sequence(at_time(0));
   EXPECT_TRUE(path.on_report(
-      at(1), {.largest_sequence = 4, .received = 4000, .delay = 0us}));  // duplicates, or a lie
+      at_time(1),
+      {.largest_sequence = 4, .received = 4000, .delay = 0us}));  // duplicates, or a lie
   EXPECT_LE(path.delivered_fraction(), 1.0);
 }
 
 TEST(PathArrival, AsksForAReportEveryQuarterWindow) {
   Path path = path_of(32);
   for (std::uint32_t i = 1; i < 8; ++i) {
-    path.on_arrival(at(i), i, 100);
+    path.on_arrival(at_time(i), i, 100);
     EXPECT_FALSE(path.report_wanted());
   }
-  path.on_arrival(at(8), 8, 100);
+  path.on_arrival(at_time(8), 8, 100);
   EXPECT_TRUE(path.report_wanted());
   path.on_reported();
   EXPECT_FALSE(path.report_wanted());
@@ -245,11 +249,11 @@ TEST(PathArrival, AsksForAReportEveryQuarterWindow) {
 
 TEST(PathCredit, ComesBackToAllWhoFoundNone) {
   Path path = path_of(4);
-  for (int i = 0; i < 4; ++i) path.take_sequence(at(i));
+  for (int i = 0; i < 4; ++i) path.take_sequence(at_time(i));
   EXPECT_FALSE(path.take_unblocked());
   path.note_blocked();
   EXPECT_FALSE(path.take_unblocked()) << "there is none yet";
-  EXPECT_TRUE(path.on_report(at(9), {.largest_sequence = 2, .received = 2, .delay = 0us}));
+  EXPECT_TRUE(path.on_report(at_time(9), {.largest_sequence = 2, .received = 2, .delay = 0us}));
   EXPECT_TRUE(path.take_unblocked());
   EXPECT_FALSE(path.take_unblocked()) << "told once";
 }
@@ -272,29 +276,29 @@ TEST(PathConfigure, TheSmallestWindowOfAllCommunicatorsCounts) {
 
 TEST(PathArrival, CopiesAskForNoReport) {
   Path path = path_of(32);
-  for (int i = 0; i < 100; ++i) path.on_arrival(at(i), 7, 100);
+  for (int i = 0; i < 100; ++i) path.on_arrival(at_time(i), 7, 100);
   EXPECT_FALSE(path.report_wanted());
-  path.on_arrival(at(100), 8, 100);
+  path.on_arrival(at_time(100), 8, 100);
   EXPECT_TRUE(path.report_wanted());
 }
 
 TEST(PathArrival, RemembersTheLargestWhateverTheOrder) {
   Path path = path_of(32);
-  path.on_arrival(at(1), 3, 100);
-  path.on_arrival(at(2), 5, 100);
-  path.on_arrival(at(7), 4, 100);
+  path.on_arrival(at_time(1), 3, 100);
+  path.on_arrival(at_time(2), 5, 100);
+  path.on_arrival(at_time(7), 4, 100);
   EXPECT_EQ(path.largest_seen(), 5u);
   EXPECT_EQ(path.received(), 3u);
-  EXPECT_EQ(path.since_largest(at(12)), 10us);
+  EXPECT_EQ(path.since_largest(at_time(12)), 10us);
 }
 
 TEST(PathArrival, NumbersMayWrap) {
   Path path = path_of(32);
-  path.on_arrival(at(1), 0xFFFFFFFE, 100);
-  path.on_arrival(at(2), 0xFFFFFFFF, 100);
-  path.on_arrival(at(3), 1, 100);
+  path.on_arrival(at_time(1), 0xFFFFFFFE, 100);
+  path.on_arrival(at_time(2), 0xFFFFFFFF, 100);
+  path.on_arrival(at_time(3), 1, 100);
   EXPECT_EQ(path.largest_seen(), 1u);
-  path.on_arrival(at(4), 0xFFFFFFFD, 100);
+  path.on_arrival(at_time(4), 0xFFFFFFFD, 100);
   EXPECT_EQ(path.largest_seen(), 1u);
 }
 
@@ -307,9 +311,9 @@ TEST(SerialNumber, AfterComparesAcrossTheWrap) {
 // WIRE 6.9
 TEST(PathAlive, IsASignOfLifeAndNothingElse) {
   Path path = path_of(8);
-  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
-  EXPECT_TRUE(path.on_alive(at(100), 2));
-  EXPECT_EQ(path.heard_at(), at(100));
+  for (int i = 0; i < 3; ++i) path.take_sequence(at_time(i));
+  EXPECT_TRUE(path.on_alive(at_time(100), 2));
+  EXPECT_EQ(path.heard_at(), at_time(100));
   EXPECT_EQ(path.in_flight(), 3u);
   EXPECT_EQ(path.received(), 0u);
   EXPECT_EQ(path.largest_seen(), 0u);
@@ -317,11 +321,11 @@ TEST(PathAlive, IsASignOfLifeAndNothingElse) {
 
 TEST(PathAlive, AnAnswerToWhatWasNeverSentIsNone) {
   Path path = path_of(8);
-  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
-  EXPECT_FALSE(path.on_alive(at(100), 4));
-  EXPECT_FALSE(path.on_alive(at(100), 0x7FFFFFFF));
+  for (int i = 0; i < 3; ++i) path.take_sequence(at_time(i));
+  EXPECT_FALSE(path.on_alive(at_time(100), 4));
+  EXPECT_FALSE(path.on_alive(at_time(100), 0x7FFFFFFF));
   EXPECT_EQ(path.heard_at(), Instant{0});
-  EXPECT_TRUE(path.on_alive(at(100), 3));
+  EXPECT_TRUE(path.on_alive(at_time(100), 3));
 }
 
 TEST(Path, AQuestionIsTakenOnce) {
@@ -338,10 +342,10 @@ TEST(Path, AQuestionIsTakenOnce) {
 TEST(Path, CountsBytesAndKeepsTheTimeOfTheLargest) {
   Path path;
   path.configure(16, 1ms);
-  path.on_arrival(at(3), 2, 1000);
-  path.on_arrival(at(5), 1, 500);
+  path.on_arrival(at_time(3), 2, 1000);
+  path.on_arrival(at_time(5), 1, 500);
   EXPECT_EQ(path.received_bytes(), 1500u);
-  EXPECT_EQ(path.largest_arrived_at(), at(3));
+  EXPECT_EQ(path.largest_arrived_at(), at_time(3));
 }
 
 // Before the ranks of a host have agreed, their datagrams may be meant to be as long as memory

@@ -52,7 +52,7 @@ bool accepts(const control::Welcome& welcome) {
   return parse_welcome(value_of(welcome), 2).has_value();
 }
 
-ByteSpan bytes_of(const std::string& text) {
+ByteSpan as_message(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
@@ -73,7 +73,7 @@ TEST(ParseHello, RefusesWhatIsNotOurs) {
   hello.set_magic(kControlMagic + 1);
   EXPECT_FALSE(accepts(hello));
   EXPECT_FALSE(parse_hello({}).has_value());
-  EXPECT_FALSE(parse_hello(bytes_of("GET / HTTP/1.1")).has_value());
+  EXPECT_FALSE(parse_hello(as_message("GET / HTTP/1.1")).has_value());
 }
 
 TEST(ParseHello, RefusesAddressesAndPortsThatCannotBe) {
@@ -242,7 +242,7 @@ TEST(ParseHello, IsTotalOverDamagedMessages) {
     for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips) {
       damaged[random() % damaged.size()] ^= static_cast<char>(1u << random() % 8);
     }
-    const auto hello = parse_hello(bytes_of(damaged));
+    const auto hello = parse_hello(as_message(damaged));
     if (!hello || hello->protocol_version() != wire::kVersion) continue;
     ++accepted;
     const std::size_t address_bytes = hello->data().address().size();

@@ -73,7 +73,7 @@ class Store : public ::testing::TestWithParam<Kind> {
   const Stores stores_ = GetParam().open();
 };
 
-ByteSpan bytes_of(std::string_view text) {
+ByteSpan value_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 std::string text_of(const Result<std::vector<std::byte>>& value) {
@@ -82,9 +82,9 @@ std::string text_of(const Result<std::vector<std::byte>>& value) {
 }
 
 TEST_P(Store, GetsWhatWasPutAndTheLastOfIt) {
-  ASSERT_TRUE(one().put("a/b.c_d-e%2F", bytes_of("first")).ok());
+  ASSERT_TRUE(one().put("a/b.c_d-e%2F", value_of("first")).ok());
   EXPECT_EQ(text_of(other().get("a/b.c_d-e%2F", 0s)), "first");
-  ASSERT_TRUE(other().put("a/b.c_d-e%2F", bytes_of("second")).ok());
+  ASSERT_TRUE(other().put("a/b.c_d-e%2F", value_of("second")).ok());
   EXPECT_EQ(text_of(one().get("a/b.c_d-e%2F", 1s)), "second");
   ASSERT_TRUE(one().put("empty", {}).ok());
   EXPECT_EQ(text_of(other().get("empty", 0s)), "");
@@ -103,10 +103,10 @@ TEST_P(Store, SaysInTimeThatAKeyIsNotThere) {
 TEST_P(Store, WaitsForAKeyWhileOthersUseTheStore) {
   auto waiting = std::async(std::launch::async, [this] { return one().get("late", 10s); });
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(one().put("busy", bytes_of(std::to_string(i))).ok());
+    ASSERT_TRUE(one().put("busy", value_of(std::to_string(i))).ok());
     ASSERT_EQ(text_of(one().get("busy", 0s)), std::to_string(i));
   }
-  ASSERT_TRUE(other().put("late", bytes_of("here")).ok());
+  ASSERT_TRUE(other().put("late", value_of("here")).ok());
   EXPECT_EQ(text_of(waiting.get()), "here");
 }
 
@@ -122,9 +122,9 @@ TEST_P(Store, CarriesTheLongestValueAndTheLongestKey) {
 TEST_P(Store, GetsEachOfManyKeysOnce) {
   std::vector<std::string> keys;
   for (int i = 0; i < 100; ++i) keys.push_back("many/" + std::to_string(i));
-  for (int i = 0; i < 100; i += 2) ASSERT_TRUE(other().put(keys[i], bytes_of(keys[i])).ok());
+  for (int i = 0; i < 100; i += 2) ASSERT_TRUE(other().put(keys[i], value_of(keys[i])).ok());
   std::thread putting([&] {
-    for (int i = 99; i > 0; i -= 2) EXPECT_TRUE(other().put(keys[i], bytes_of(keys[i])).ok());
+    for (int i = 99; i > 0; i -= 2) EXPECT_TRUE(other().put(keys[i], value_of(keys[i])).ok());
   });
   std::vector<int> seen(keys.size());
   const Status status = one().get_each(keys, 10s, [&](std::size_t index, auto value) {
@@ -139,7 +139,7 @@ TEST_P(Store, GetsEachOfManyKeysOnce) {
 
 TEST_P(Store, GetsNoMoreOfManyKeysThanAreWantedOrThere) {
   const std::vector<std::string> keys = {"x", "absent", "y", "z"};
-  for (const char* key : {"x", "y", "z"}) ASSERT_TRUE(one().put(key, bytes_of(key)).ok());
+  for (const char* key : {"x", "y", "z"}) ASSERT_TRUE(one().put(key, value_of(key)).ok());
   int taken = 0;
   EXPECT_TRUE(one().get_each(keys, 10s, [&](std::size_t, auto) { return ++taken < 2; }).ok());
   EXPECT_EQ(taken, 2);
@@ -158,7 +158,7 @@ TEST_P(Store, GetsNoMoreOfManyKeysThanAreWantedOrThere) {
 }
 
 TEST_P(Store, ErasesWhatItCanForget) {
-  ASSERT_TRUE(one().put("key", bytes_of("value")).ok());
+  ASSERT_TRUE(one().put("key", value_of("value")).ok());
   ASSERT_TRUE(other().erase("key").ok());
   ASSERT_TRUE(other().erase("never was").ok() || GetParam().forgets);
   EXPECT_EQ(one().get("key", 0s).ok(), !GetParam().forgets);
@@ -206,7 +206,7 @@ TEST(TcpRendezvous, KnowsItsRoundTripOnceItWasUsed) {
   const auto server = *TcpRendezvous::serve("127.0.0.1:0");
   const auto client = *TcpRendezvous::connect(server->address());
   EXPECT_EQ(client->round_trip(), Duration(0));
-  ASSERT_TRUE(client->put("key", bytes_of("value")).ok());
+  ASSERT_TRUE(client->put("key", value_of("value")).ok());
   EXPECT_GT(client->round_trip(), Duration(0));
   EXPECT_EQ(server->round_trip(), Duration(0));
 }
@@ -216,7 +216,7 @@ TEST(TcpRendezvous, SharesOneServerAnAddressAndClosesItWithTheLastUser) {
   auto one = *TcpRendezvous::serve(address);
   auto two = *TcpRendezvous::serve(address);
   EXPECT_EQ(one->address(), address);
-  ASSERT_TRUE(one->put("key", bytes_of("value")).ok());
+  ASSERT_TRUE(one->put("key", value_of("value")).ok());
   one.reset();
   EXPECT_EQ(text_of(two->get("key", 0s)), "value");
   two.reset();
@@ -243,7 +243,7 @@ TEST(TcpRendezvous, ServesAnyAddressUnderAPortOfTheSystemsChoice) {
   ASSERT_TRUE(server.ok()) << server.status().c_str();
   const auto client = TcpRendezvous::connect((*server)->address());
   ASSERT_TRUE(client.ok()) << (*server)->address();
-  ASSERT_TRUE((*client)->put("key", bytes_of("value")).ok());
+  ASSERT_TRUE((*client)->put("key", value_of("value")).ok());
   EXPECT_EQ(text_of((*server)->get("key", 0s)), "value");
 }
 
@@ -254,7 +254,7 @@ TEST(TcpRendezvous, WaitsForAServerThatComesLate) {
   });
   std::this_thread::sleep_for(30ms);
   const auto server = *TcpRendezvous::serve(address);
-  ASSERT_TRUE(server->put("key", bytes_of("value")).ok());
+  ASSERT_TRUE(server->put("key", value_of("value")).ok());
   EXPECT_EQ(text_of(waiting.get()), "value");
 }
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kOneWay = 10ms;
 
-NetworkAddress at(Rank process) {
+NetworkAddress place_of(Rank process) {
   NetworkAddress address;
   address.ip = {0,
                 0,
@@ -43,7 +43,7 @@ class RelaysTest : public ::testing::Test {
     for (Rank self = 0; self < processes; ++self) {
       all_.push_back(std::make_unique<Roaming>(self));
       for (Rank peer = 0; peer < processes; ++peer) {
-        const NetworkAddress address = at(peer);
+        const NetworkAddress address = place_of(peer);
         if (peer != self) all_[self]->meet(now_, peer, {&address, 1}, peer + 1u);
       }
       moves_.emplace_back();
@@ -108,9 +108,9 @@ class RelaysTest : public ::testing::Test {
   }
   void arrive(const Flying& flying) {
     Roaming& here = *all_[flying.receiver];
-    here.on_opened(now_, flying.sender, at(flying.sender), 60, true);
+    here.on_opened(now_, flying.sender, place_of(flying.sender), 60, true);
     if (flying.via == kNoRank)
-      return here.on_message(now_, flying.from, at(flying.from), flying.message);
+      return here.on_message(now_, flying.from, place_of(flying.from), flying.message);
     if (flying.receiver == flying.to)
       return here.on_relayed_message(now_, flying.from, flying.via, flying.message);
     if (here.settled(flying.to))  // Forwarding::forward()
@@ -244,7 +244,7 @@ TEST_F(RelaysTest, TrafficGoesStraightWhenTheAddressAnswers) {
   EXPECT_EQ(via(1, 2), kNoRank);
   EXPECT_EQ(via(2, 1), kNoRank);
   EXPECT_EQ(move_of(1, 2).via, kNoRank);
-  EXPECT_EQ(move_of(1, 2).to, at(2));
+  EXPECT_EQ(move_of(1, 2).to, place_of(2));
   EXPECT_FALSE(move_of(1, 2).same_host);  // the path is another one
 }
 
@@ -291,10 +291,11 @@ TEST_F(RelaysTest, AProcessThatStoodStillFindsItsPathsWhereTheyWere) {
 TEST_F(RelaysTest, AMessageThatWasRelayedSaysNothingOfTheAddress) {
   meet(3);
   run(1s);
-  of(1).on_relayed_message(Instant{2'000'000'000}, 2, 0, {PathMessage::Kind::challenge, 5, at(9)});
+  of(1).on_relayed_message(Instant{2'000'000'000}, 2, 0,
+                           {PathMessage::Kind::challenge, 5, place_of(9)});
   run(5s);
-  EXPECT_EQ(of(1).address_of(2), at(2));
-  EXPECT_FALSE(of(1).seen_at() == at(9));
+  EXPECT_EQ(of(1).address_of(2), place_of(2));
+  EXPECT_FALSE(of(1).seen_at() == place_of(9));
 }
 
 // Answers to what nobody asked, and of who is no help.
@@ -304,7 +305,7 @@ TEST_F(RelaysTest, AnAnswerToNoQuestionChangesNothing) {
   run(900ms);
   for (std::uint64_t token = 0; token < 1000; ++token) {
     of(1).on_relayed_message(Instant{1'900'000'000}, 2, 0,
-                             {PathMessage::Kind::answer, token << 8, at(2)});
+                             {PathMessage::Kind::answer, token << 8, place_of(2)});
   }
   EXPECT_EQ(via(1, 2), kNoRank);
 }

@@ -13,7 +13,7 @@ using Kind = PathMessage::Kind;
 
 constexpr Duration kHalfTrip = 10ms;
 
-NetworkAddress at(std::uint8_t host, std::uint16_t port = 7000) {
+NetworkAddress address_at(std::uint8_t host, std::uint16_t port = 7000) {
   NetworkAddress address;
   address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, host};
   address.port = port;
@@ -60,7 +60,7 @@ class RoamingTest : public ::testing::Test {
           answers_.push_back(answer);
           continue;
         }
-        const PathMessage message{Kind::answer, answer.to.message.token, at(99)};
+        const PathMessage message{Kind::answer, answer.to.message.token, address_at(99)};
         roaming_.on_opened(now_, answer.to.slot, answer.from, 60, true);
         roaming_.on_message(now_, answer.to.slot, answer.from, message);
       }
@@ -85,93 +85,93 @@ class RoamingTest : public ::testing::Test {
 };
 
 TEST_F(RoamingTest, APeerThatAnswersWhereItIsStays) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(5s);
   EXPECT_TRUE(roaming_.settled(0));
-  EXPECT_EQ(sent(at(1)), 2);  // a round trip is longer than the first pause
+  EXPECT_EQ(sent(address_at(1)), 2);  // a round trip is longer than the first pause
   EXPECT_TRUE(moves_.empty());
-  EXPECT_EQ(roaming_.seen_at(), at(99));
+  EXPECT_EQ(roaming_.seen_at(), address_at(99));
 }
 
 TEST_F(RoamingTest, APeerThatMovedIsFollowedWithinFourRoundTrips) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(5s);
-  homes_ = {at(2)};
+  homes_ = {address_at(2)};
   const Instant moved = now_;
-  hear(at(2));
+  hear(address_at(2));
   run(80ms);
   ASSERT_EQ(moves_.size(), 1u);
-  EXPECT_EQ(moves_[0].to, at(2));
+  EXPECT_EQ(moves_[0].to, address_at(2));
   EXPECT_FALSE(moves_[0].same_host);
-  EXPECT_EQ(roaming_.address_of(0), at(2));
+  EXPECT_EQ(roaming_.address_of(0), address_at(2));
   EXPECT_EQ(now_ - moved, 80ms);
 }
 
 TEST_F(RoamingTest, AnotherPortIsTheSameHost) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
-  homes_ = {at(1, 8000)};
-  hear(at(1, 8000));
+  homes_ = {address_at(1, 8000)};
+  hear(address_at(1, 8000));
   run(100ms);
   ASSERT_EQ(moves_.size(), 1u);
   EXPECT_TRUE(moves_[0].same_host);
 }
 
 TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
-  homes_ = {at(1), at(2)};
-  meet({at(1)});
+  homes_ = {address_at(1), address_at(2)};
+  meet({address_at(1)});
   run(1s);
-  hear(at(2), /*newest=*/false);
+  hear(address_at(2), /*newest=*/false);
   run(1s);
-  EXPECT_EQ(sent(at(2)), 0);
+  EXPECT_EQ(sent(address_at(2)), 0);
   EXPECT_TRUE(moves_.empty());
 }
 
 // Somebody copies each datagram and is quicker than the network. He also passes on the challenges
 // that he gets, and the answers to them.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
-  homes_ = {at(1), at(66)};  // what goes to 66 reaches the peer, too
-  meet({at(1)});
+  homes_ = {address_at(1), address_at(66)};  // what goes to 66 reaches the peer, too
+  meet({address_at(1)});
   run(1s);
   for (int i = 0; i < 1000; ++i) {
-    hear(at(66));
+    hear(address_at(66));
     run(10ms);
   }
   EXPECT_TRUE(moves_.empty());
-  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(roaming_.address_of(0), address_at(1));
   EXPECT_GE(roaming_.counters().refused, 5u);
   EXPECT_LE(roaming_.counters().refused, 12u);  // once a second
 }
 
 // The network was deaf when the present address was asked: traffic goes away, and comes back.
 TEST_F(RoamingTest, TrafficGoesBackWhenTheFormerAddressAnswers) {
-  homes_ = {at(1), at(66)};
-  meet({at(1)});
+  homes_ = {address_at(1), address_at(66)};
+  meet({address_at(1)});
   run(1s);
-  homes_ = {at(66)};
-  hear(at(66));
+  homes_ = {address_at(66)};
+  hear(address_at(66));
   run(100ms);
-  ASSERT_EQ(roaming_.address_of(0), at(66));
-  homes_ = {at(1), at(66)};
+  ASSERT_EQ(roaming_.address_of(0), address_at(66));
+  homes_ = {address_at(1), address_at(66)};
   run(200ms);
-  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(roaming_.address_of(0), address_at(1));
   EXPECT_EQ(roaming_.counters().returns, 1u);
   for (int i = 0; i < 100; ++i) {
-    hear(at(66));
+    hear(address_at(66));
     run(10ms);
   }
-  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(roaming_.address_of(0), address_at(1));
 }
 
 TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
   homes_ = {};
-  hear(at(2), true, 50);
+  hear(address_at(2), true, 50);
   run(10s);
   EXPECT_LE((bytes_[{2, 7000}]), 150u);
   EXPECT_GE((bytes_[{2, 7000}]), 60u);
@@ -180,12 +180,12 @@ TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
 
 // Answers count, too.
 TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
   homes_ = {};
-  hear(at(2), true, 60);
-  roaming_.on_message(now_, 0, at(2), {Kind::challenge, 5, at(99)});
+  hear(address_at(2), true, 60);
+  roaming_.on_message(now_, 0, address_at(2), {Kind::challenge, 5, address_at(99)});
   run(10s);
   EXPECT_EQ((bytes_[{2, 7000}]), 180u);
 }
@@ -194,103 +194,103 @@ TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
 // prove an address of another.
 class ElsewhereTest : public RoamingTest {
   NetworkAddress reply_from(const NetworkAddress& home) override {
-    return home == at(2) ? at(3) : home;
+    return home == address_at(2) ? address_at(3) : home;
   }
 };
 
 TEST_F(ElsewhereTest, AnAnswerFromElsewhereProvesNothing) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
-  homes_ = {at(2)};
-  hear(at(2));
+  homes_ = {address_at(2)};
+  hear(address_at(2));
   run(5s);
-  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(roaming_.address_of(0), address_at(1));
 }
 
 TEST_F(RoamingTest, OfCandidatesTheOneThatAnswersIsTaken) {
-  homes_ = {at(3)};
-  meet({at(1), at(2), at(3)});
+  homes_ = {address_at(3)};
+  meet({address_at(1), address_at(2), address_at(3)});
   run(25ms);
-  EXPECT_EQ(roaming_.address_of(0), at(3));
+  EXPECT_EQ(roaming_.address_of(0), address_at(3));
   EXPECT_TRUE(roaming_.settled(0));
   run(10s);
-  EXPECT_LE(sent(at(1)), 8);
-  EXPECT_LE(sent(at(2)), 8);
+  EXPECT_LE(sent(address_at(1)), 8);
+  EXPECT_LE(sent(address_at(2)), 8);
 }
 
 // Before anything has answered. The copier's answers are the first ones.
 TEST_F(RoamingTest, WhoeverCopiesFromTheStartTakesNoTrafficAway) {
-  homes_ = {at(66)};
-  meet({at(1), at(2)});
-  hear(at(66));
+  homes_ = {address_at(66)};
+  meet({address_at(1), address_at(2)});
+  hear(address_at(66));
   run(15ms);
-  homes_ = {at(2), at(66)};
+  homes_ = {address_at(2), address_at(66)};
   run(1s);
-  EXPECT_EQ(roaming_.address_of(0), at(2));
+  EXPECT_EQ(roaming_.address_of(0), address_at(2));
   EXPECT_EQ(moves_.size(), 1u);
 }
 
 TEST_F(RoamingTest, WhereNoCandidateAnswersTheAddressThatWasSeenIsTaken) {
-  homes_ = {at(66)};
-  meet({at(1)});
-  hear(at(66));
+  homes_ = {address_at(66)};
+  meet({address_at(1)});
+  hear(address_at(66));
   run(1s);
-  EXPECT_EQ(roaming_.address_of(0), at(66));
+  EXPECT_EQ(roaming_.address_of(0), address_at(66));
 }
 
 TEST_F(RoamingTest, FloodsOfNewAddressesAreTriedATimeApart) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
   homes_ = {};
   const auto before = roaming_.counters().challenges;
   for (int i = 0; i < 1000; ++i) {
-    hear(at(static_cast<std::uint8_t>(2 + i % 200), static_cast<std::uint16_t>(1000 + i)), true,
-         1440);
+    hear(address_at(static_cast<std::uint8_t>(2 + i % 200), static_cast<std::uint16_t>(1000 + i)),
+         true, 1440);
     run(1ms);
   }
   EXPECT_LE(roaming_.counters().challenges - before, 150u);
 }
 
 TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
-  homes_ = {at(1)};
-  const NetworkAddress others[] = {at(10), at(11)};
-  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
+  homes_ = {address_at(1)};
+  const NetworkAddress others[] = {address_at(10), address_at(11)};
+  roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
   roaming_.meet(now_, 1, {&others[0], 1}, 0xBB);
   roaming_.meet(now_, 2, {&others[1], 1}, 0xCC);
   run(1s);
   EXPECT_TRUE(told_.empty());
-  homes_ = {at(2)};
-  hear(at(2));
+  homes_ = {address_at(2)};
+  hear(address_at(2));
   run(2s);
   ASSERT_EQ(told_.size(), 6u);  // three times two
   for (const auto& told : told_) {
-    EXPECT_EQ(told.message, (PathMessage{Kind::whereabouts, 0xAA, at(2)}));
+    EXPECT_EQ(told.message, (PathMessage{Kind::whereabouts, 0xAA, address_at(2)}));
     EXPECT_TRUE(told.slot == 1 || told.slot == 2);
   }
 }
 
 // The second one to move could not be told of the first one while nobody knew where it was.
 TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
-  homes_ = {at(1), at(10)};
-  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
-  roaming_.meet(now_, 1, std::array{at(10)}, 0xBB);
+  homes_ = {address_at(1), address_at(10)};
+  roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
+  roaming_.meet(now_, 1, std::array{address_at(10)}, 0xBB);
   run(1s);
-  homes_ = {at(2)};  // both are gone, and the first is heard again
-  hear(at(2));
+  homes_ = {address_at(2)};  // both are gone, and the first is heard again
+  hear(address_at(2));
   run(2s);
-  ASSERT_EQ(roaming_.address_of(0), at(2));
+  ASSERT_EQ(roaming_.address_of(0), address_at(2));
   told_.clear();
-  homes_ = {at(2), at(20)};
-  roaming_.on_opened(now_, 1, at(20), 100, true);
+  homes_ = {address_at(2), address_at(20)};
+  roaming_.on_opened(now_, 1, address_at(20), 100, true);
   run(2s);
-  ASSERT_EQ(roaming_.address_of(1), at(20));
+  ASSERT_EQ(roaming_.address_of(1), address_at(20));
   int of_the_first = 0;
   for (const auto& told : told_) {
-    if (told.message != PathMessage{Kind::whereabouts, 0xAA, at(2)}) continue;
+    if (told.message != PathMessage{Kind::whereabouts, 0xAA, address_at(2)}) continue;
     EXPECT_EQ(told.slot, 1u);
-    EXPECT_EQ(told.to, at(20));
+    EXPECT_EQ(told.to, address_at(20));
     ++of_the_first;
   }
   EXPECT_EQ(of_the_first, 3);
@@ -299,41 +299,41 @@ TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
 
 // The peer's translator lets nothing in that did not go out: we must speak first.
 TEST_F(RoamingTest, AnAddressThatAnotherPeerToldIsTriedAndMustAnswer) {
-  homes_ = {at(2)};
-  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
+  homes_ = {address_at(2)};
+  roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
   run(400ms);
-  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xAA, at(3)});
-  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xDD, at(4)});
+  roaming_.on_message(now_, 0, address_at(1), {Kind::whereabouts, 0xAA, address_at(3)});
+  roaming_.on_message(now_, 0, address_at(1), {Kind::whereabouts, 0xDD, address_at(4)});
   run(4s);
-  EXPECT_EQ(roaming_.address_of(0), at(1));
-  EXPECT_EQ(sent(at(3)), 8);
-  EXPECT_EQ(sent(at(4)), 0);
-  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xAA, at(2)});
+  EXPECT_EQ(roaming_.address_of(0), address_at(1));
+  EXPECT_EQ(sent(address_at(3)), 8);
+  EXPECT_EQ(sent(address_at(4)), 0);
+  roaming_.on_message(now_, 0, address_at(1), {Kind::whereabouts, 0xAA, address_at(2)});
   run(50ms);
-  EXPECT_EQ(roaming_.address_of(0), at(2));
+  EXPECT_EQ(roaming_.address_of(0), address_at(2));
 }
 
 TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
-  const int before = sent(at(1));
+  const int before = sent(address_at(1));
   roaming_.set_busy(now_, true);
   for (int i = 0; i < 5; ++i) {
-    hear(at(1));  // the peer breaks it, too
+    hear(address_at(1));  // the peer breaks it, too
     run(1s);
   }
-  EXPECT_GE(sent(at(1)) - before, 4);
-  EXPECT_LE(sent(at(1)) - before, 6);
+  EXPECT_GE(sent(address_at(1)) - before, 4);
+  EXPECT_LE(sent(address_at(1)) - before, 6);
   roaming_.set_busy(now_, false);
   run(10s);
-  EXPECT_LE(sent(at(1)) - before, 7);
+  EXPECT_LE(sent(address_at(1)) - before, 7);
 }
 
 // The peer's silence is no reason to leave: it may have nothing open. It is asked, and answers.
 TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
   const auto before = roaming_.counters().challenges;
   roaming_.set_busy(now_, true);
@@ -344,17 +344,17 @@ TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
 }
 
 TEST_F(RoamingTest, SilenceIsBrokenEveryFifteenSeconds) {
-  homes_ = {at(1)};
-  meet({at(1)});
+  homes_ = {address_at(1)};
+  meet({address_at(1)});
   run(1s);
-  const int before = sent(at(1));
+  const int before = sent(address_at(1));
   run(60s);
-  EXPECT_EQ(sent(at(1)) - before, 4);
+  EXPECT_EQ(sent(address_at(1)) - before, 4);
   for (int i = 0; i < 60; ++i) {
     roaming_.on_sent(now_, 0);
     run(1s);
   }
-  EXPECT_LE(sent(at(1)) - before, 5);
+  EXPECT_LE(sent(address_at(1)) - before, 5);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ std::string in_sites(const std::string& operation, const std::string& more = "",
          std::to_string(site_ranks) + " " + operation + " } " + more;
 }
 
-constexpr const char* kLoses =
+constexpr const char* kFabricLoses =
     "link { tier: fabric between: \"here\" and: \"there\" loss { random { p: 0.1 } } } ";
 
-void expect_looked_at(const RunRecord& record, const std::string& id) {
+void expect_check_passed(const RunRecord& record, const std::string& id) {
   for (const CheckRecord& check : record.checks) {
     if (check.id != id) continue;
     EXPECT_EQ(check.verdict, Verdict::passed) << id;
@@ -54,11 +54,11 @@ TEST(SiteCalls, AnExactCallGivesTheAverageAndSendsLessOverTheLine) {
   }
   const auto bytes = static_cast<double>(on_the_line(by_sites));
   EXPECT_NEAR(bytes / static_cast<double>(on_the_line(straight)), 1.0 / 3, 0.07);
-  for (const char* const id : {"i2", "i3", "i4", "i5", "i6"}) expect_looked_at(by_sites, id);
+  for (const char* const id : {"i2", "i3", "i4", "i5", "i6"}) expect_check_passed(by_sites, id);
 }
 
 TEST(SiteCalls, TheSameSeedIsTheSameRun) {
-  const std::string text = in_sites("bytes: 60000 delivery { deadline_ms: 2000 }", kLoses);
+  const std::string text = in_sites("bytes: 60000 delivery { deadline_ms: 2000 }", kFabricLoses);
   const RunRecord first = record_of(text, 3);
   const RunRecord again = record_of(text, 3);
   EXPECT_EQ(first.trace_hash, again.trace_hash);
@@ -74,7 +74,7 @@ TEST(SiteCalls, EveryKindAndClassKeepsItsPromises) {
       const RunRecord record =
           record_of(in_sites(std::string("bytes: 120000 kind: ") + kind +
                                  " delivery { kind: " + delivery + " deadline_ms: 60000 }",
-                             kLoses),
+                             kFabricLoses),
                     7);
       EXPECT_EQ(measure(record, "failed_calls"), 0);
       EXPECT_GT(measure(record, "loss_first_pass"), 0.01);
@@ -90,8 +90,9 @@ TEST(SiteCalls, CodecsResidualsAndPiecesWork) {
         "control_variate: previous",
         "codec: \"native\" site_piece_bytes: 20000", "codec: \"automatic\""}) {
     SCOPED_TRACE(more);
-    const RunRecord record = record_of(in_sites(
-        std::string("bytes: 120000 delivery { kind: exact deadline_ms: 60000 } ") + more, kLoses));
+    const RunRecord record = record_of(
+        in_sites(std::string("bytes: 120000 delivery { kind: exact deadline_ms: 60000 } ") + more,
+                 kFabricLoses));
     EXPECT_EQ(measure(record, "failed_calls"), 0);
   }
 }
@@ -112,9 +113,9 @@ TEST(SiteCalls, ADeadRankIsMissingFromThenOn) {
 }
 
 TEST(SiteCalls, AStoppedRankGoesOn) {
-  const RunRecord record =
-      record_of(in_sites("bytes: 60000 delivery { kind: exact deadline_ms: 60000 }",
-                         std::string(kLoses) + "pause { rank: 1 from_round: 2 for_ms: 500 }"));
+  const RunRecord record = record_of(
+      in_sites("bytes: 60000 delivery { kind: exact deadline_ms: 60000 }",
+               std::string(kFabricLoses) + "pause { rank: 1 from_round: 2 for_ms: 500 }"));
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
@@ -122,12 +123,12 @@ TEST(SiteCalls, AStoppedRankGoesOn) {
 TEST(SiteCalls, OtherCallsGoAsTheyDo) {
   const RunRecord record = record_of(in_sites(
       "bytes: 60000 confirm_use: true owner_weights: true delivery { deadline_ms: 2000 }"));
-  expect_looked_at(record, "i17");
+  expect_check_passed(record, "i17");
   EXPECT_EQ(measure(record, "failed_calls"), 0);
   const RunRecord messages = record_of(
       in_sites("bytes: 6000 messages_first: 2 delivery { kind: exact deadline_ms: 2000 }"));
   EXPECT_EQ(measure(messages, "failed_calls"), 0);
-  expect_looked_at(messages, "i16");
+  expect_check_passed(messages, "i16");
 }
 
 }  // namespace

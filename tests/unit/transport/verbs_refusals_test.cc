@@ -11,7 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const asio::ip::address kAddress = asio::ip::make_address("10.0.0.1");
+const asio::ip::address kRefusedAddress = asio::ip::make_address("10.0.0.1");
 
 VerbsPort good_port() {
   VerbsPort port;
@@ -20,7 +20,7 @@ VerbsPort good_port() {
   port.active = true;
   port.state = "PORT_ACTIVE";
   port.mtu_bytes = 4096;
-  port.gids = {{3, GidType::roce_v2, gid_of(kAddress)}};
+  port.gids = {{3, GidType::roce_v2, gid_of(kRefusedAddress)}};
   return port;
 }
 
@@ -31,7 +31,7 @@ std::string text(const Status& status) {
 }
 
 std::string unusable(const VerbsPort& port) {
-  return text(refusal::unusable(port, kAddress).value_or(Status()));
+  return text(refusal::unusable(port, kRefusedAddress).value_or(Status()));
 }
 
 TEST(VerbsRefusal, OfMissingDevicesAndFilesNamesTheRemedy) {
@@ -66,12 +66,12 @@ TEST(VerbsRefusal, OfAnAddressWhosePortIsDownOrClosedSaysThat) {
   EXPECT_THAT(text(refusal::no_port(asio::ip::make_address("10.0.0.2"), ports)),
               AllOf(HasSubstr("mlx5_4 port 2 is not active"), HasSubstr("ip link set")));
   for (VerbsPort& port : ports) port.error = EACCES;
-  EXPECT_THAT(text(refusal::no_port(kAddress, ports)),
+  EXPECT_THAT(text(refusal::no_port(kRefusedAddress, ports)),
               HasSubstr("no permission for RDMA device mlx5_3"));
 }
 
 TEST(VerbsRefusal, OfAPortSaysWhatIsWrongWithIt) {
-  EXPECT_FALSE(refusal::unusable(good_port(), kAddress));
+  EXPECT_FALSE(refusal::unusable(good_port(), kRefusedAddress));
   VerbsPort down = good_port();
   down.active = false;
   down.state = "PORT_DOWN";
@@ -87,7 +87,7 @@ TEST(VerbsRefusal, OfAPortSaysWhatIsWrongWithIt) {
   narrow.mtu_bytes = 256;
   EXPECT_THAT(unusable(narrow), AllOf(HasSubstr("256"), HasSubstr("512"), HasSubstr("mtu 1500")));
   narrow.mtu_bytes = 512;
-  EXPECT_FALSE(refusal::unusable(narrow, kAddress));
+  EXPECT_FALSE(refusal::unusable(narrow, kRefusedAddress));
   VerbsPort closed = good_port();
   closed.error = EIO;
   EXPECT_THAT(unusable(closed), HasSubstr("Input/output error"));

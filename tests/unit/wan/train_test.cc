@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr Address kFrom = 0x0a580001, kTo = 0x0a580002;
+constexpr Address kSentFrom = 0x0a580001, kSentTo = 0x0a580002;
 constexpr std::size_t kIp = 20, kUdp = 28, kTcp = 40;
 constexpr std::uint8_t kUdpTrain = 5, kTcpTrain = 1;
 constexpr unsigned kAck = 16, kPush = 8, kFin = 1;
@@ -32,7 +32,7 @@ void fill(std::span<std::byte> payload, unsigned first) {
 }
 
 Bytes udp(std::size_t payload, unsigned first = 0, std::uint32_t port = 7000) {
-  Bytes packet = ip_packet(kFrom, kTo, kUdp + payload);
+  Bytes packet = ip_packet(kSentFrom, kSentTo, kUdp + payload);
   packet[9] = std::byte{17};
   put16(packet, kIp, port);
   put16(packet, kIp + 2, 9);
@@ -43,7 +43,7 @@ Bytes udp(std::size_t payload, unsigned first = 0, std::uint32_t port = 7000) {
 }
 
 Bytes tcp(std::size_t payload, std::uint32_t sequence, unsigned flags = kAck) {
-  Bytes packet = ip_packet(kFrom, kTo, kTcp + payload);
+  Bytes packet = ip_packet(kSentFrom, kSentTo, kTcp + payload);
   packet[9] = std::byte{6};
   put32(packet, kIp + 4, sequence);
   put32(packet, kIp + 8, 77);

@@ -14,13 +14,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kListSeed = 1;
 constexpr double kLognormalSigma = 1.0;
 
 std::optional<double> decibel_of(const std::optional<codec::Format>& format,
                                  std::span<const float> values) {
   if (!format) return std::nullopt;
-  return round_trip_error(*format, values, kSeed).decibel();
+  return round_trip_error(*format, values, kListSeed).decibel();
 }
 
 std::string rounding_of(const std::optional<codec::Format>& nearest,
@@ -106,8 +106,8 @@ ordered_json row_json(const ListRow& row) {
 }  // namespace
 
 std::vector<ListRow> measure_list(std::size_t samples) {
-  const auto normal = normal_values(samples, kSeed);
-  const auto lognormal = lognormal_values(samples, kLognormalSigma, kSeed);
+  const auto normal = normal_values(samples, kListSeed);
+  const auto lognormal = lognormal_values(samples, kLognormalSigma, kListSeed);
   std::vector<ListRow> rows;
   for (const CatalogEntry& entry : catalog()) rows.push_back(measure_row(entry, normal, lognormal));
   return rows;

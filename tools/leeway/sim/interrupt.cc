@@ -6,13 +6,13 @@ namespace leeway::tools::simulation {
 namespace {
 
 // A signal handler can reach nothing but what lies outside every object.
-std::atomic<bool> stop{false};
+std::atomic<bool> interrupted{false};
 std::atomic<int> received{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_signal(int signal) {
   received = signal;
-  stop = true;
+  interrupted = true;
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -28,7 +28,7 @@ void handle(int signal, void (*handler)(int)) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  stop = false;
+  interrupted = false;
   received = 0;
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
@@ -40,7 +40,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 std::atomic<bool>& InterruptGuard::flag() {
-  return stop;
+  return interrupted;
 }
 
 int InterruptGuard::exit_code() const {

@@ -9,7 +9,7 @@
 namespace leeway::tools::train {
 namespace {
 
-using Kind = ComputeThreshold::Kind;
+using ThresholdKind = ComputeThreshold::Kind;
 
 constexpr double kThresholdSecondsMax = 3600;
 constexpr int kMicroBatchesMax = 4096;
@@ -93,8 +93,8 @@ const char* to_string(Normalisation normalisation) {
 }
 
 std::string to_string(const ComputeThreshold& threshold) {
-  if (threshold.kind == Kind::none) return "none";
-  if (threshold.kind == Kind::automatic) return "auto";
+  if (threshold.kind == ThresholdKind::none) return "none";
+  if (threshold.kind == ThresholdKind::automatic) return "auto";
   std::array<char, 32> text{};
   const double seconds = std::chrono::duration<double>(threshold.value).count();
   return {text.data(), std::to_chars(text.begin(), text.end(), seconds).ptr};

@@ -11,7 +11,7 @@
 namespace leeway::tools::train {
 namespace {
 
-using Kind = StragglerModel::Kind;
+using StragglerKind = StragglerModel::Kind;
 
 constexpr double kSigmaMax = 3;  // beyond, one micro-batch in a thousand takes 10,000 medians
 constexpr double kFactorMax = 100;
@@ -21,12 +21,12 @@ constexpr std::uint64_t kSeedOfDelays = 0x73747261676c6572ULL;
 
 struct NamedKind {
   std::string_view name;
-  Kind kind;
+  StragglerKind kind;
   double shape_max;  // 0: has no shape
 };
-constexpr std::array<NamedKind, 3> kNamedKinds{{{"constant", Kind::constant, 0},
-                                                {"lognormal", Kind::lognormal, kSigmaMax},
-                                                {"paper", Kind::paper, kFactorMax}}};
+constexpr std::array<NamedKind, 3> kNamedKinds{{{"constant", StragglerKind::constant, 0},
+                                                {"lognormal", StragglerKind::lognormal, kSigmaMax},
+                                                {"paper", StragglerKind::paper, kFactorMax}}};
 
 Status refuse(std::string_view text) {
   return Status::error(StatusCode::kInvalidArgument,
@@ -100,7 +100,7 @@ Result<StragglerModel> parse_straggler(std::string_view text) {
   if (!model) return refuse(text);
   if (rest.empty()) return *model;
   model->slow = parse_slow(rest);
-  if (!model->slow || model->kind == Kind::none) return refuse(text);
+  if (!model->slow || model->kind == StragglerKind::none) return refuse(text);
   return *model;
 }
 
@@ -120,7 +120,7 @@ std::string to_string(const StragglerModel& model) {
 Straggler::Straggler(const StragglerModel& model, std::uint64_t seed, int rank)
     : model_(model), seed_(seed ^ kSeedOfDelays), rank_(static_cast<std::uint32_t>(rank)) {
   if (model.slow && model.slow->rank == rank) factor_ = model.slow->factor;
-  if (model.kind != Kind::paper) return;
+  if (model.kind != StragglerKind::paper) return;
   double total = 0;
   double weighted = 0;
   for (int level = 1; level <= kLevels; ++level) {
@@ -134,19 +134,19 @@ Straggler::Straggler(const StragglerModel& model, std::uint64_t seed, int rank)
 }
 
 double Straggler::draw(std::uint64_t step, std::size_t micro_batch) const {
-  if (model_.kind == Kind::constant) return 1.0;
+  if (model_.kind == StragglerKind::constant) return 1.0;
   const PhiloxCounter words =
       philox({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), rank_,
               static_cast<std::uint32_t>(micro_batch)},
              philox_key(seed_));
-  if (model_.kind == Kind::lognormal) return std::exp(model_.shape * normal(words));
+  if (model_.kind == StragglerKind::lognormal) return std::exp(model_.shape * normal(words));
   const double share = to_unit(words[0] | std::uint64_t{words[1]} << 32);
   const auto level = std::upper_bound(levels_.begin(), levels_.end() - 1, share);
   return 1.0 + 0.5 * model_.shape * static_cast<double>(level - levels_.begin() + 1) / level_mean_;
 }
 
 Duration Straggler::delay(std::uint64_t step, std::size_t micro_batch) const {
-  if (model_.kind == Kind::none) return Duration(0);
+  if (model_.kind == StragglerKind::none) return Duration(0);
   const double ms = std::min(kDelayMsMax, model_.ms * factor_ * draw(step, micro_batch));
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(ms));
 }
