@@ -78,6 +78,7 @@ const std::vector<Field>& fields() {
       {"port", put<&Options::port>, take<&Options::port>},
       {"secret_file", put<&Options::secret_file>, take<&Options::secret_file>},
       {"insecure", put<&Options::insecure>, take<&Options::insecure>},
+      {"require_sealed", put<&Options::require_sealed>, take<&Options::require_sealed>},
       {"join_timeout", put_time<&Options::join_timeout>, take_time<&Options::join_timeout>},
       {"peer_timeout", put_time<&Options::peer_timeout>, take_time<&Options::peer_timeout>},
       {"datagram_bytes", put<&Options::datagram_bytes>, take<&Options::datagram_bytes>},

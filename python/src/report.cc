@@ -123,8 +123,9 @@ void bind_report(nb::module_& module) {
       .def_prop_ro("codec", [](const R& self) { return to_string(self.codec); })
       .def_ro("variance_estimate", &R::variance_estimate,
               "of an element of the result, by loss, in the square of its unit; mean over this "
-              "rank's shard: noise.loss_variance, of a sum times size squared. 0: nothing was "
-              "lost; NaN: something was, and noise.measured is False")
+              "rank's shard: noise.loss_variance, of a sum times size squared. Unbiased: of few "
+              "elements it may be far off, and below 0. 0: nothing was lost; NaN: something was, "
+              "and noise.measured is False")
       .def_ro("noise", &R::noise)
       .def_ro("messages", &R::messages, "of send, recv and exchange")
       .def_prop_ro(

@@ -90,7 +90,8 @@ def test_join(tmp_path):
     for options, says in [({"rank": 0}, "LEEWAY_WORLD_SIZE|world_size"), ({"colour": 1}, "no option colour"),
                           ({"rank": "zero"}, "rank: 'zero' does not fit"), ({"transport": "tcp"}, "tcp"),
                           ({"faults": "loss=2"}, "loss"), ({"rate": -5}, "bits a second"),
-                          ({"store": object()}, "put")]:
+                          ({"store": object()}, "put"),
+                          ({"require_sealed": True, "rank": 0, "world_size": 2, "rendezvous": "127.0.0.1:1"}, "plain")]:
         with pytest.raises(leeway.Error, match=says):
             leeway.Communicator.create(**options)
     with pytest.raises(leeway.UnavailableError, match="1"):

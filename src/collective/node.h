@@ -43,6 +43,8 @@ class Member {
   // The longest datagram that all ranks' paths carry to each other; nothing: not all have said what
   // theirs do (Node::agree_on_size).
   std::optional<std::size_t> agreed_bytes() const;
+  // The ranks that have not.
+  std::vector<Rank> untold_sizes() const;
 
  private:
   friend class Node;

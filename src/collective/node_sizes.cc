@@ -191,6 +191,14 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
   return false;
 }
 
+std::vector<Rank> Member::untold_sizes() const {
+  std::vector<Rank> untold;
+  for (Rank rank = 0; rank < sizes_.size(); ++rank) {
+    if (sizes_[rank] == 0) untold.push_back(rank);
+  }
+  return untold;
+}
+
 std::optional<std::size_t> Member::agreed_bytes() const {
   const std::uint16_t least = *std::min_element(sizes_.begin(), sizes_.end());
   return least == 0 ? std::nullopt : std::optional<std::size_t>(least);

@@ -127,9 +127,13 @@ Status Channel::agree_on_size(bool measured, Duration timeout) {
     if (driver_->run_until(agreed, until)) break;
     if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) {
-      return Status::error(StatusCode::kUnavailable,
-                           "rank %u: not all ranks told within %.1f s how long datagrams may be",
-                           config().self, static_cast<double>(timeout.count()) / 1e9);
+      std::string silent;
+      for (const Rank peer : member_->untold_sizes())
+        silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
+      return Status::error(
+          StatusCode::kUnavailable,
+          "rank %u: rank %.200s did not tell within %.1f s how long datagrams may be",
+          config().self, silent.c_str(), static_cast<double>(timeout.count()) / 1e9);
     }
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }

@@ -17,6 +17,9 @@ constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 14
 // Probes of each size before it is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
 constexpr int kTriesMax = 3;
 
+// Between tries while nothing is heard of the peer.
+constexpr Duration kUnheardPauseMax = std::chrono::seconds(1);
+
 // A path has become narrower when so many long datagrams in a row were lost, over this many round
 // trips, and so many short ones arrived meanwhile. Where a tenth is lost, ten in a row are lost
 // once in 10^10.
@@ -48,7 +51,7 @@ void PathSize::begin(Instant now) {
 
 void PathSize::search(Instant now) {
   resting_ = false;
-  tries_ = 0;
+  tries_ = unheard_ = 0;
   next_candidate_ = 0;
   first_number_ = next_number_;
   wake_at_ = now;
@@ -72,6 +75,11 @@ std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
   if (now < wake_at_) return std::nullopt;
   if (verifying_) return poll_verifying(now, timeout);
   if (resting_) search(now);
+  // A peer that nothing was heard of meanwhile may be away, and the try says nothing of lengths.
+  if (next_candidate_ == 0 && tries_ > 0 && least_ == 0 && !heard_) {
+    --tries_;
+    ++unheard_;
+  }
   if (tries_ == kTriesMax) {
     if (bytes_ == base_ && least_ != 0) bytes_ = base_ = least_;
     rest(now);
@@ -84,8 +92,9 @@ std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
   }
   next_candidate_ = 0;
   tries_ += top_alone_ ? 0 : 1;
-  top_alone_ = false;
-  wake_at_ = now + timeout;
+  top_alone_ = heard_ = false;
+  const Duration pause = std::max<Duration>(timeout, kUnheardPauseMax);
+  wake_at_ = now + std::min<Duration>(timeout * (1 << std::min(unheard_, 10)), pause);
   return std::nullopt;
 }
 
@@ -199,6 +208,7 @@ bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered
 // A report tells how many arrived, and how many bytes.
 void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
   if (departed_.empty()) return;
+  heard_ = heard_ || arrivals.received > 0;
   const Covered covered = cover(arrivals.largest);
   if (!all_short(arrivals, covered)) {
     // Else perhaps copies of the longest of the short ones: that says nothing.

@@ -52,7 +52,8 @@ class PathSize {
   // The longest datagram that the path carries, as far as is known.
   std::size_t bytes() const { return bytes_; }
   std::size_t base() const { return base_; }
-  // A search has shown that not even the shortest length of all passes.
+  // A search has shown that not even the shortest length of all passes, while shorter datagrams
+  // did.
   bool too_narrow() const { return settled() && searches() && least_ == 0; }
   // Nothing is being looked for: bytes() is what there is.
   bool settled() const { return !searches() || resting_; }
@@ -123,7 +124,9 @@ class PathSize {
   bool resting_ = false;
   bool top_alone_ = false;  // the first try of the first search
   bool verifying_ = false;  // asks whether bytes_ still passes
+  bool heard_ = false;      // a report told of arrivals since the try
   int tries_ = 0;
+  int unheard_ = 0;  // tries that did not count, since nothing was heard
   std::size_t next_candidate_ = 0;
   std::uint32_t next_number_ = 1;
   std::uint32_t first_number_ = 1;  // of this search

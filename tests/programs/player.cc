@@ -59,6 +59,9 @@ std::uint64_t digest_of(ByteSpan bytes) {
   return digest | 1;
 }
 
+// Up to here the estimate of a variance may come out below 0.
+constexpr std::size_t kFewElements = 4096;
+
 // What is wrong with a report, whatever happened.
 std::string contradiction(const Step& step, const CollectiveReport& report) {
   const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
@@ -80,8 +83,9 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (packets > 0 &&
       std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
     return "the mean of contributors is not that of their histogram";
-  // NaN: not measured.
-  if (std::isinf(report.variance_estimate) || report.variance_estimate < 0.0)
+  // NaN: not measured. Below 0: an unbiased estimate of few elements.
+  if (std::isinf(report.variance_estimate) ||
+      (report.variance_estimate < 0.0 && step.count > kFewElements))
     return "variance_estimate is " + std::to_string(report.variance_estimate);
   if (step.delivery != Delivery::Kind::exact) return {};
   if (report.loss != 0.0) return "an exact call with loss " + std::to_string(report.loss);

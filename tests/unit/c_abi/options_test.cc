@@ -134,15 +134,17 @@ TEST(COptions, FaultsAreText) {
 }
 
 TEST(COptions, TheEnvironmentIsReadAsInCpp) {
-  ::setenv("LEEWAY_RANK", "1", 1);
-  ::setenv("LEEWAY_WORLD_SIZE", "3", 1);
-  ::setenv("LEEWAY_FAULT", "loss=0.125,delay=5ms,link=0,0.5,0,list=0>1/*/0/3,1>2/*/0/4", 1);
-  ::setenv("LEEWAY_PEER_TIMEOUT_MS", "0", 1);
-  ::setenv("LEEWAY_RATE", "50000000", 1);
-  ::setenv("LEEWAY_SECRET_FILE", "/etc/leeway/cluster.key", 1);
-  ::setenv("LEEWAY_TLS_KEY", "/etc/rank.key", 1);
-  ::setenv("LEEWAY_INSECURE", "1", 1);
-  ::setenv("LEEWAY_PORT", "7001", 1);
+  const std::map<const char*, const char*> variables = {
+      {"LEEWAY_RANK", "1"},
+      {"LEEWAY_WORLD_SIZE", "3"},
+      {"LEEWAY_FAULT", "loss=0.125,delay=5ms,link=0,0.5,0,list=0>1/*/0/3,1>2/*/0/4"},
+      {"LEEWAY_PEER_TIMEOUT_MS", "0"},
+      {"LEEWAY_RATE", "50000000"},
+      {"LEEWAY_SECRET_FILE", "/etc/leeway/cluster.key"},
+      {"LEEWAY_TLS_KEY", "/etc/rank.key"},
+      {"LEEWAY_INSECURE", "1"},
+      {"LEEWAY_PORT", "7001"}};
+  for (const auto& [name, value] : variables) ::setenv(name, value, 1);
   leeway_options options = LEEWAY_OPTIONS_INIT;
   EXPECT_DONE(leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT));
   EXPECT_EQ(options.rank, 1);
@@ -167,9 +169,7 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   ::setenv("LEEWAY_RANK", "x", 1);
   EXPECT_FAILS(leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT),
                LEEWAY_INVALID_ARGUMENT, "LEEWAY_RANK");
-  for (const char* name : {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_FAULT",
-                           "LEEWAY_PEER_TIMEOUT_MS", "LEEWAY_RATE"})
-    ::unsetenv(name);
+  for (const auto& [name, value] : variables) ::unsetenv(name);
 }
 
 TEST(CCodec, TextsAreReadAndWritten) {

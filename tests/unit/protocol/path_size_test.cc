@@ -119,9 +119,26 @@ TEST_F(PathSizeTest, APathThatCarriesNothingUsefulIsTooNarrow) {
   carries_ = 300;
   size_.begin(now_);
   EXPECT_FALSE(size_.too_narrow()) << "nothing has been asked";
-  pass(200ms);
+  for (int i = 0; i < 10; ++i) {
+    pass(20ms);
+    train(/*longs=*/0, /*longs_arrive=*/0);
+  }
   EXPECT_TRUE(size_.settled());
   EXPECT_TRUE(size_.too_narrow());
+}
+
+// A process that is stopped, or has no thread or descriptor left, answers nothing at all.
+TEST_F(PathSizeTest, SilenceSaysNothingOfLengths) {
+  make({.most = 1472});
+  carries_ = 0;
+  size_.begin(now_);
+  const std::size_t early = pass(2s).size();
+  EXPECT_LT(pass(2s).size(), early / 2) << "pauses grow";
+  EXPECT_FALSE(size_.settled());
+  EXPECT_FALSE(size_.too_narrow());
+  carries_ = 1472;
+  pass(2s);
+  EXPECT_EQ(size_.bytes(), 1472u);
 }
 
 TEST_F(PathSizeTest, LengthsAreLessWhatASealAdds) {
