@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "rendezvous/meeting.h"
 #include "seal/key_schedule.h"
+#include "sealing/null_cipher.h"
 
 namespace leeway::sim::adversary {
 
@@ -50,9 +51,13 @@ struct Job::Membership {
 };
 
 struct Job::Process {
-  std::size_t number = 0;
+  Process(std::size_t process, const seal::Rotation& rotation)
+      : number(process), exchange(process), seals(0, rotation, exchange) {}
+
+  const std::size_t number;
   std::shared_ptr<keys::OwnIdentity> identity;
   collective::Node node;
+  NullExchange exchange;
   seal::Associations seals;
   std::map<keys::Key, Rank> slots;
   std::vector<std::uint16_t> addresses;  // by slot
@@ -93,9 +98,12 @@ keys::Key Job::random_key() {
 
 void Job::make_processes() {
   const std::uint32_t count = dice_.between(2, 4);
+  // Short phases, so that keys change while others are on their way.
+  const seal::Rotation rotation{.datagrams = dice_.magnitude(2, 2000),
+                                .time = std::chrono::milliseconds(dice_.magnitude(10, 10'000)),
+                                .old_phase = std::chrono::milliseconds(dice_.magnitude(10, 3000))};
   for (std::size_t number = 0; number < count; ++number) {
-    auto process = std::make_unique<Process>();
-    process->number = number;
+    auto process = std::make_unique<Process>(number, rotation);
     process->identity = std::make_shared<keys::OwnIdentity>();
     process->identity->secrets = secrets_;
     process->identity->key = *keys::ProcessKey::make(random_key());
@@ -279,6 +287,12 @@ void Job::pump(Process& process) {
   process.node.on_wake(now_);
   while (process.node.poll_train(now_, *buffer_)) launch(process, buffer_->train());
   process.node.on_wake(now_);
+  process.seals.on_wake(now_);
+  while (const auto message = process.seals.poll_message()) {
+    ++datagrams_;
+    tamper({process.port(), process.addresses[message->slot],
+            Bytes(message->datagram.begin(), message->datagram.end())});
+  }
 }
 
 void Job::launch(Process& process, const Train& train) {
@@ -369,6 +383,7 @@ std::optional<Instant> Job::next_event() const {
   if (!joins_.empty()) take(Instant{joins_.begin()->first});
   for (const auto& process : processes_) {
     if (const auto wake = process->node.next_wake()) take(*wake);
+    take(process->seals.next_wake());
     for (const auto& membership : process->memberships) {
       if (membership->probe_at) take(std::min(*membership->probe_at, membership->proof_end));
     }
@@ -409,6 +424,7 @@ std::string Job::run() {
     for (const auto& process : processes_) pump(*process);
   }
   for (const auto& process : processes_) {
+    key_phases_ += process->seals.counters().phases;
     for (const auto& membership : process->memberships) {
       for (const auto& call : membership->calls) {
         if (!call->request.done) continue;

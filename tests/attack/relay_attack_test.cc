@@ -63,7 +63,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     Bytes message(seal::kRelayHeadBytes + 600);
     seal::encode_relay_head({.name = RelayGroup::name_of(2)}, message);
     Bytes sealed(message.size() + seal::kOverheadBytes);
-    own.seal_path_message(group_.now(), kRelay, ByteSpan(message), sealed);
+    own.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({stranger(), RelayGroup::address_of(kRelay), sealed});
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
     group_.inject({stranger(), RelayGroup::address_of(kRelay), message});
@@ -133,7 +133,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
   Bytes sealed(message.size() + seal::kOverheadBytes);
   const auto ask_for = [&](std::uint64_t name) {
     seal::encode_relay_head({.name = name}, message);
-    member.seal_path_message(group_.now(), kRelay, ByteSpan(message), sealed);
+    member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
   for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));  // past the numbers that it used
@@ -187,7 +187,7 @@ class BadRelay {
   }
   void say(Rank to, const Bytes& message) {
     Bytes sealed(message.size() + seal::kOverheadBytes);
-    seals_.seal_path_message(group_.now(), to, ByteSpan(message), sealed);
+    seals_.seal_path_message(to, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(kRelay), RelayGroup::address_of(to), sealed});
   }
 
