@@ -76,7 +76,8 @@ struct Job::Meeting {
 };
 
 Job::Job(std::uint64_t seed) : dice_(seed, 7001) {
-  const std::string line(64, "0123456789abcdef"[dice_.between(1, 15)]);
+  std::string line(64, '0');
+  for (char& digit : line) digit = "0123456789abcdef"[dice_.between(0, 15)];
   secrets_ = std::make_shared<const keys::Secrets>(*keys::Secrets::parse(line, "simulated"));
   const bool is_member = dice_.one_in(2);
   keeper_ = std::make_unique<Keeper>(dice_, dice_.pick({0u, 4u, 8u, 20u}),
