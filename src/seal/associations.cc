@@ -167,8 +167,6 @@ std::size_t Associations::sealed_bytes(const Train& train) {
 std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan out) {
   LEEWAY_ASSERT(knows(train.to) && sealed_bytes(train) <= out.size());
   Association& association = by_slot_[train.to].sending();
-  if (association.has_served()) [[unlikely]]
-    wake_by(now);
   Pieces pieces(train.slices);
   std::size_t used = 0;
   for (std::size_t at = 0; at < train.total_bytes; at += train.segment_bytes) {
@@ -177,6 +175,8 @@ std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan 
     used += bytes + kOverheadBytes;
     ++counters_.sealed;
   }
+  if (association.has_served()) [[unlikely]]
+    wake_by(now);
   return used;
 }
 

@@ -56,7 +56,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     return std::vector{one};
   };
   seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);  // its tags, and another secret
-  keys.outbound.secret.fill(std::byte{9});
+  keys.root.fill(std::byte{9});
   seal::Associations own;
   own.meet(group_.now(), kRelay, keys, seal::aead_maker(seal::AeadKind::aes_128_gcm));
   for (int i = 0; i < 500; ++i) {
@@ -68,7 +68,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
     group_.inject({stranger(), RelayGroup::address_of(kRelay), message});
     Bytes formed = junk(random_, 700);
-    seal::encode_header({.path_message = true, .tag = keys.outbound.tag, .counter = 1000u + i},
+    seal::encode_header({.path_message = true, .tag = keys.outbound_tag, .counter = 1000u + i},
                         formed);
     group_.inject({stranger(), RelayGroup::address_of(kRelay), formed});
   }

@@ -48,7 +48,7 @@ class Scene {
     LEEWAY_ASSERT(opens(to, datagram));
     LEEWAY_ASSERT(!opens(to, copy));
   }
-  std::uint32_t tag_at(Rank receiver) const { return keys_[receiver].inbound.tag; }
+  std::uint32_t tag_at(Rank receiver) const { return keys_[receiver].inbound_tag; }
 
  private:
   static constexpr seal::Rotation kQuick{.datagrams = 6};

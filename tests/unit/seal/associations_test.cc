@@ -243,7 +243,7 @@ TEST(AssociationsOpen, ManyPeersAreToldApartEvenWhereTagsAreEqual) {
   for (Rank i = 0; i < kPeers; ++i) {
     PairKeys here = keys_of(i, true);
     PairKeys there = keys_of(i, false);
-    here.inbound.tag = there.outbound.tag = 0x11110000 + i % 50;
+    here.inbound_tag = there.outbound_tag = 0x11110000 + i % 50;
     hub.meet(Instant{0}, i, here, aead_maker(AeadKind::aes_128_gcm));
     peers[i].meet(Instant{0}, 0, there, aead_maker(AeadKind::aes_128_gcm));
   }
