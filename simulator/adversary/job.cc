@@ -436,8 +436,29 @@ std::string Job::run() {
   return verdict();
 }
 
-std::string Job::verdict() const {
+// Whatever was lost or repeated: two that have met read each other.
+bool Job::reads(Process& reader, Process& writer) {
+  const auto to = writer.slots.find(reader.identity->told.public_key);
+  const auto from = reader.slots.find(writer.identity->told.public_key);
+  if (to == writer.slots.end() || from == reader.slots.end()) return true;
+  const seal::Association* const sends = writer.seals.at(to->second);
+  const seal::Association* const opens = reader.seals.at(from->second);
+  if (sends == nullptr || opens == nullptr || sends->outbound_tag() != opens->inbound_tag())
+    return true;  // they have not met, or are about to find out by which meeting they speak
+  const std::byte byte{1};
+  const Slice slice{&byte, 1};
+  Bytes datagram(1 + seal::kOverheadBytes);
+  writer.seals.seal(now_, {to->second, 1, 1, {&slice, 1}}, datagram);
+  return reader.seals.open_from_anywhere(now_, from->second, datagram).from == from->second;
+}
+
+std::string Job::verdict() {
   if (!book_.broken.empty()) return book_.broken;
+  for (const auto& reader : processes_) {
+    for (const auto& writer : processes_) {
+      if (reader != writer && !reads(*reader, *writer)) return "two have parted in their keys";
+    }
+  }
   for (const auto& process : processes_) {
     for (const auto& membership : process->memberships) {
       std::size_t number = 0;

@@ -63,7 +63,8 @@ class Job {
   void arrive(Flying& flying);
   std::optional<Instant> next_event() const;
   bool all_done() const;
-  std::string verdict() const;
+  bool reads(Process& reader, Process& writer);
+  std::string verdict();
 
   swarm::Dice dice_;
   std::shared_ptr<const keys::Secrets> secrets_;
