@@ -139,6 +139,8 @@ void Association::on_wake(Instant now, int& exchanges) {
     act_at_ = now + rotation_.time;  // nobody used these keys
   } else if (exchanges-- > 0) {
     offer(now);
+  } else {
+    act_at_ = now;
   }
 }
 

@@ -13,8 +13,8 @@ namespace {
 // many pieces at most as a train has slices.
 constexpr std::size_t kPiecesMax = 256;
 
-// An exchange of halves takes some 100 us. So no wake takes longer than a train or two, however
-// many peers there are.
+// An exchange takes less than 100 us at either end. So no wake takes longer than a few trains,
+// however many peers there are.
 constexpr int kExchangesPerWake = 4;
 
 std::size_t datagrams_of(const Train& train) {
