@@ -99,9 +99,6 @@ class ForwardSecrecy : public ::testing::TestWithParam<bool> {};
 
 // Ten seconds after the last phase began, in which nobody says anything.
 TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers keep what was freed";
-#endif
   const bool by_openssl = GetParam();
   RecordedExchange exchange;
   std::vector<Masked> ciphers;
