@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "rendezvous/meeting.h"
 #include "seal/key_schedule.h"
+#include "sealing/null_cipher.h"
 
 namespace leeway::sim::adversary {
 
@@ -50,9 +51,13 @@ struct Job::Membership {
 };
 
 struct Job::Process {
-  std::size_t number = 0;
+  Process(std::size_t process, const seal::Rotation& rotation)
+      : number(process), exchange(process), seals(0, rotation, exchange) {}
+
+  const std::size_t number;
   std::shared_ptr<keys::OwnIdentity> identity;
   collective::Node node;
+  NullExchange exchange;
   seal::Associations seals;
   std::map<keys::Key, Rank> slots;
   std::vector<std::uint16_t> addresses;  // by slot
@@ -71,7 +76,8 @@ struct Job::Meeting {
 };
 
 Job::Job(std::uint64_t seed) : dice_(seed, 7001) {
-  const std::string line(64, "0123456789abcdef"[dice_.between(1, 15)]);
+  std::string line(64, '0');
+  for (char& digit : line) digit = "0123456789abcdef"[dice_.between(0, 15)];
   secrets_ = std::make_shared<const keys::Secrets>(*keys::Secrets::parse(line, "simulated"));
   const bool is_member = dice_.one_in(2);
   keeper_ = std::make_unique<Keeper>(dice_, dice_.pick({0u, 4u, 8u, 20u}),
@@ -93,9 +99,12 @@ keys::Key Job::random_key() {
 
 void Job::make_processes() {
   const std::uint32_t count = dice_.between(2, 4);
+  // Short phases, so that keys change while others are on their way.
+  const seal::Rotation rotation{.datagrams = dice_.magnitude(2, 2000),
+                                .time = std::chrono::milliseconds(dice_.magnitude(10, 10'000)),
+                                .old_phase = std::chrono::milliseconds(dice_.magnitude(10, 3000))};
   for (std::size_t number = 0; number < count; ++number) {
-    auto process = std::make_unique<Process>();
-    process->number = number;
+    auto process = std::make_unique<Process>(number, rotation);
     process->identity = std::make_shared<keys::OwnIdentity>();
     process->identity->secrets = secrets_;
     process->identity->key = *keys::ProcessKey::make(random_key());
@@ -279,6 +288,12 @@ void Job::pump(Process& process) {
   process.node.on_wake(now_);
   while (process.node.poll_train(now_, *buffer_)) launch(process, buffer_->train());
   process.node.on_wake(now_);
+  process.seals.on_wake(now_);
+  while (const auto message = process.seals.poll_message()) {
+    ++datagrams_;
+    tamper({process.port(), process.addresses[message->slot],
+            Bytes(message->datagram.begin(), message->datagram.end())});
+  }
 }
 
 void Job::launch(Process& process, const Train& train) {
@@ -369,6 +384,7 @@ std::optional<Instant> Job::next_event() const {
   if (!joins_.empty()) take(Instant{joins_.begin()->first});
   for (const auto& process : processes_) {
     if (const auto wake = process->node.next_wake()) take(*wake);
+    take(process->seals.next_wake());
     for (const auto& membership : process->memberships) {
       if (membership->probe_at) take(std::min(*membership->probe_at, membership->proof_end));
     }
@@ -409,6 +425,7 @@ std::string Job::run() {
     for (const auto& process : processes_) pump(*process);
   }
   for (const auto& process : processes_) {
+    key_phases_ += process->seals.counters().phases;
     for (const auto& membership : process->memberships) {
       for (const auto& call : membership->calls) {
         if (!call->request.done) continue;
@@ -419,8 +436,29 @@ std::string Job::run() {
   return verdict();
 }
 
-std::string Job::verdict() const {
+// Whatever was lost or repeated: two that have met read each other.
+bool Job::reads(Process& reader, Process& writer) {
+  const auto to = writer.slots.find(reader.identity->told.public_key);
+  const auto from = reader.slots.find(writer.identity->told.public_key);
+  if (to == writer.slots.end() || from == reader.slots.end()) return true;
+  const seal::Association* const sends = writer.seals.at(to->second);
+  const seal::Association* const opens = reader.seals.at(from->second);
+  if (sends == nullptr || opens == nullptr || sends->outbound_tag() != opens->inbound_tag())
+    return true;  // they have not met, or are about to find out by which meeting they speak
+  const std::byte byte{1};
+  const Slice slice{&byte, 1};
+  Bytes datagram(1 + seal::kOverheadBytes);
+  writer.seals.seal(now_, {to->second, 1, 1, {&slice, 1}}, datagram);
+  return reader.seals.open_from_anywhere(now_, from->second, datagram).from == from->second;
+}
+
+std::string Job::verdict() {
   if (!book_.broken.empty()) return book_.broken;
+  for (const auto& reader : processes_) {
+    for (const auto& writer : processes_) {
+      if (reader != writer && !reads(*reader, *writer)) return "two have parted in their keys";
+    }
+  }
   for (const auto& process : processes_) {
     for (const auto& membership : process->memberships) {
       std::size_t number = 0;

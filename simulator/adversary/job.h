@@ -31,6 +31,7 @@ class Job {
   std::uint64_t failed_calls() const { return failed_calls_; }
   std::uint64_t refused_tables() const { return refused_tables_; }
   std::uint64_t failed_proofs() const { return failed_proofs_; }  // a member was not heard
+  std::uint64_t key_phases() const { return key_phases_; }
   std::uint64_t datagrams() const { return datagrams_; }
   std::uint64_t events() const { return events_; }
   std::uint64_t trace_hash() const { return trace_.value(); }
@@ -62,7 +63,8 @@ class Job {
   void arrive(Flying& flying);
   std::optional<Instant> next_event() const;
   bool all_done() const;
-  std::string verdict() const;
+  bool reads(Process& reader, Process& writer);
+  std::string verdict();
 
   swarm::Dice dice_;
   std::shared_ptr<const keys::Secrets> secrets_;
@@ -80,6 +82,7 @@ class Job {
   std::uint64_t failed_calls_ = 0;
   std::uint64_t refused_tables_ = 0;
   std::uint64_t failed_proofs_ = 0;
+  std::uint64_t key_phases_ = 0;
   std::uint64_t datagrams_ = 0;
   std::uint64_t events_ = 0;
   TraceHash trace_;

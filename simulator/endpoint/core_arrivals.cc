@@ -63,6 +63,11 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   const seal::Associations::Opened opened = here.seals->open_from_anywhere(now, hint, unsealed_);
   if (opened.from == kNoRank) return false;
   here.roaming->on_opened(now, opened.from, source, datagram.length, opened.newest);
+  if (opened.path_message && opened.bytes.empty()) {  // about keys
+    addresses_->on_received(process, source, datagram.length, false);
+    want_pump(now, process);
+    return false;
+  }
   if (opened.path_message) {
     if (const auto head = seal::decode_relay_head(opened.bytes)) {
       addresses_->on_received(process, source, datagram.length, false);
@@ -94,7 +99,7 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
         here.forwarding.forward(now, outer.from, head, datagram.ecn, *here.roaming, outer.bytes);
     if (!to) return false;
     relayed_.resize(outer.bytes.size() + seal::kOverheadBytes);
-    (void)here.seals->seal_path_message(now, *to, outer.bytes, relayed_);
+    (void)here.seals->seal_path_message(*to, outer.bytes, relayed_);
     here.onward.push_back(
         {*to, network_.payloads().put(relayed_), static_cast<std::uint32_t>(relayed_.size())});
     want_pump(now, process);
@@ -103,6 +108,10 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
   const seal::Associations::Opened opened =
       here.forwarding.open(now, head, *here.seals, outer.bytes);
   if (opened.from == kNoRank) return false;
+  if (opened.path_message && opened.bytes.empty()) {
+    want_pump(now, process);
+    return false;
+  }
   if (opened.path_message) {
     const auto message = seal::decode_path_message(opened.bytes);
     LEEWAY_ASSERT(message);  // the peer made it

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/contracts.h"
-#include "sealing/null_cipher.h"
 #include "wire/packet.h"
 
 namespace leeway::sim {
@@ -36,6 +35,7 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
   if (process.paused || process.dead) return;
   if (process.roaming != nullptr) {
     send_onward(now, rank);
+    change_keys(now, rank);
     roam(now, rank);
   }
   process.node->on_wake(now);
@@ -92,12 +92,11 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     std::array<std::byte, seal::kPathMessageBytesMax> message;
     const std::size_t bytes = seal::encode_path_message(outgoing->message, message);
     sealed_.resize(bytes + seal::kOverheadBytes);
-    (void)process.seals->seal_path_message(now, outgoing->slot, ByteSpan(message).first(bytes),
-                                           sealed_);
+    (void)process.seals->seal_path_message(outgoing->slot, ByteSpan(message).first(bytes), sealed_);
     if (outgoing->via == kNoRank) {
       send_path_message(now, rank, outgoing->slot, outgoing->to, sealed_, /*core=*/false);
     } else {
-      seal_for_relay(now, rank, outgoing->slot, outgoing->via, sealed_);
+      seal_for_relay(rank, outgoing->slot, outgoing->via, sealed_);
       send_path_message(now, rank, outgoing->via, process.roaming->address_of(outgoing->via),
                         relayed_, /*core=*/false);
     }
@@ -105,6 +104,25 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
   while (const auto move = process.roaming->poll_move()) {
     const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
     if (!move->same_host) process.node->on_new_path(now, move->slot, further);
+  }
+}
+
+// The same for the keys.
+void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  process.seals->on_wake(now);
+  while (const auto message = process.seals->poll_message()) {
+    process.roaming->on_sent(now, message->slot);
+    const Rank relay = process.roaming->via(message->slot);
+    const Rank to = relay == kNoRank ? message->slot : relay;
+    const NetworkAddress& address = process.roaming->address_of(to);
+    if (relay != kNoRank) {
+      process.roaming->on_sent(now, relay);
+      seal_for_relay(rank, message->slot, relay, message->datagram);
+    }
+    send_path_message(now, rank, to, address,
+                      relay == kNoRank ? message->datagram : ByteSpan(relayed_),
+                      /*core=*/true);
   }
 }
 
@@ -138,15 +156,14 @@ void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& t
     const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
     if (communicators_[0].observer != nullptr)
       tell_loss(train.to, rank, wire::epoch_of(contents_of(datagram)).value_or(0));
-    seal_for_relay(now, rank, train.to, relay, datagram);
+    seal_for_relay(rank, train.to, relay, datagram);
     send_path_message(now, rank, relay, roaming.address_of(relay), relayed_, /*core=*/true);
   }
   processes_[rank].roaming->on_sent(now, relay);
 }
 
 // Into relayed_.
-void CoreEndpoints::seal_for_relay(Instant now, std::uint32_t rank, Rank to, Rank relay,
-                                   ByteSpan datagram) {
+void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram) {
   Process& process = processes_[rank];
   std::array<std::byte, seal::kRelayHeadBytes> head;
   seal::encode_relay_head(
@@ -154,7 +171,7 @@ void CoreEndpoints::seal_for_relay(Instant now, std::uint32_t rank, Rank to, Ran
   const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()},
                                        Slice{datagram.data(), datagram.size()}};
   relayed_.resize(datagram.size() + seal::kRelayOverheadBytes);
-  (void)process.seals->seal_path_message(now, relay, pieces, relayed_);
+  (void)process.seals->seal_path_message(relay, pieces, relayed_);
 }
 
 // `core`: a datagram of the core is in it, which goes to no address that has not answered.
@@ -198,7 +215,7 @@ void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   const Instant writable = process.uplink.writable_at();
   if (writable > now && (!wake || writable < *wake)) wake = writable;
   if (process.roaming != nullptr) {
-    const Instant roams = process.roaming->next_wake();
+    const Instant roams = std::min(process.roaming->next_wake(), process.seals->next_wake());
     if (!wake || roams < *wake) wake = roams;
   }
   if (!wake) return;

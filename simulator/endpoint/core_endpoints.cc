@@ -10,7 +10,6 @@
 #include "base/marks.h"
 #include "protocol/window.h"
 #include "scenario/rank_set.h"
-#include "sealing/null_cipher.h"
 
 namespace leeway::sim {
 namespace {
@@ -130,7 +129,9 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
   const Duration keep_alive(static_cast<std::int64_t>(scenario.sealing().keep_alive_ms() * 1e6));
   for (Rank self = 0; self < processes_.size(); ++self) {
     processes_[self].roaming = std::make_unique<seal::Roaming>(self, keep_alive);
-    processes_[self].seals = std::make_unique<seal::Associations>(std::uint8_t{0}, rotation);
+    processes_[self].exchange = std::make_unique<NullExchange>(self);
+    processes_[self].seals =
+        std::make_unique<seal::Associations>(std::uint8_t{0}, rotation, *processes_[self].exchange);
     for (Rank peer = 0; peer < processes_.size(); ++peer) {
       if (peer == self) continue;
       processes_[self].seals->meet(Instant{0}, peer, null_keys(self, peer), null_cipher());

@@ -40,6 +40,7 @@
 #include "seal/associations.h"
 #include "seal/forwarding.h"
 #include "seal/roaming.h"
+#include "sealing/null_cipher.h"
 #include "topology/topology.h"
 
 namespace leeway::sim {
@@ -168,7 +169,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   };
   struct Process {
     std::unique_ptr<collective::Node> node;
-    std::unique_ptr<seal::Associations> seals;  // null: nothing is sealed
+    std::unique_ptr<NullExchange> exchange;     // null: nothing is sealed
+    std::unique_ptr<seal::Associations> seals;  // likewise
     std::unique_ptr<seal::Roaming> roaming;     // likewise
     seal::Forwarding forwarding;
     std::vector<Onward> onward;
@@ -210,7 +212,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   bool unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
                       const seal::Associations::Opened& outer, Datagram& datagram);
   void roam(Instant now, std::uint32_t rank);
-  void seal_for_relay(Instant now, std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram);
+  void change_keys(Instant now, std::uint32_t rank);
+  void seal_for_relay(std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram);
   void send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay);
   void send_path_message(Instant now, std::uint32_t rank, Rank to, const NetworkAddress& address,
                          ByteSpan sealed, bool core);

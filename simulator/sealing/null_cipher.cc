@@ -57,6 +57,21 @@ seal::CipherMaker null_cipher() {
   return [](bool) { return std::make_unique<NullCipher>(); };
 }
 
+std::optional<seal::KeyExchange::Halves> NullExchange::make(const keys::Key&) {
+  Halves halves;
+  const std::uint64_t number[] = {seed_, ++made_};
+  std::memcpy(halves.private_half.data(), number, sizeof number);
+  halves.public_half = halves.private_half;
+  return halves;
+}
+
+std::optional<keys::Key> NullExchange::agree(const keys::Key& private_half,
+                                             const keys::Key& other) {
+  keys::Key agreed;
+  for (std::size_t i = 0; i < agreed.size(); ++i) agreed[i] = private_half[i] ^ other[i];
+  return agreed;
+}
+
 seal::PairKeys null_keys(Rank self, Rank peer) {
   return seal::derive_pair({}, {}, {}, party_of(self), party_of(peer), 0, 0);
 }

@@ -5,11 +5,25 @@
 // nothing against people.
 #pragma once
 
+#include <cstdint>
+
 #include "seal/associations.h"
 
 namespace leeway::sim {
 
 seal::CipherMaker null_cipher();
+
+// Halves that hide nothing, and that are the same in each run.
+class NullExchange final : public seal::KeyExchange {
+ public:
+  explicit NullExchange(std::uint64_t seed) : seed_(seed) {}
+  std::optional<Halves> make(const keys::Key& mixed) override;
+  std::optional<keys::Key> agree(const keys::Key& private_half, const keys::Key& other) override;
+
+ private:
+  const std::uint64_t seed_;
+  std::uint64_t made_ = 0;
+};
 
 // As both processes know their pair: from a number in place of an agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);

@@ -45,14 +45,12 @@ Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> 
     auto agreed = keys.own->key->agree(peer.public_key, keys.meeting, lane);
     if (!agreed.ok()) return agreed.status();
     const auto suite = static_cast<seal::AeadKind>((own.tag | peer.tag) & 1);  // WIRE 8.3
-    seal::PairKeys pair =
+    const seal::PairKeys pair =
         seal::derive_pair(*agreed, peer.pair, keys.meeting, {own.public_key, own.tag},
                           {peer.public_key, peer.tag}, lane, static_cast<std::uint8_t>(suite));
     sealed.meet(slots[rank], pair, seal::aead_maker(suite), keys::name_of(peer.public_key),
                 keys.meeting);
     keys::wipe(*agreed);
-    keys::wipe(pair.outbound.secret);
-    keys::wipe(pair.inbound.secret);
   }
   return Status();
 }

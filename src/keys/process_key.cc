@@ -4,7 +4,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,22 +14,10 @@
 #include <iterator>
 #include <string>
 
+#include "keys/x25519.h"
+
 namespace leeway::keys {
 namespace {
-
-struct Free {
-  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
-  void operator()(EVP_PKEY_CTX* context) const { ::EVP_PKEY_CTX_free(context); }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Free>;
-using ContextPtr = std::unique_ptr<EVP_PKEY_CTX, Free>;
-
-unsigned char* raw(Key& key) {
-  return reinterpret_cast<unsigned char*>(key.data());
-}
-const unsigned char* raw(const Key& key) {
-  return reinterpret_cast<const unsigned char*>(key.data());
-}
 
 void append(std::string& text, const void* bytes, std::size_t count) {
   text.append(static_cast<const char*>(bytes), count);
@@ -99,13 +86,12 @@ Result<std::shared_ptr<const ProcessKey>> ProcessKey::make() {
 Result<std::shared_ptr<const ProcessKey>> ProcessKey::make(const Key& private_half) {
   std::shared_ptr<ProcessKey> made(new ProcessKey);
   made->private_ = private_half;
-  const KeyPtr key(::EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, raw(made->private_),
-                                                  made->private_.size()));
-  std::size_t bytes = made->public_.size();
-  if (key == nullptr || ::EVP_PKEY_get_raw_public_key(key.get(), raw(made->public_), &bytes) != 1) {
+  const auto public_half = x25519_public_half(private_half);
+  if (!public_half) {
     return Status::error(StatusCode::kUnsupported,
                          "this machine's OpenSSL makes no X25519 keys, which a secret needs");
   }
+  made->public_ = *public_half;
   return std::shared_ptr<const ProcessKey>(std::move(made));
 }
 
@@ -122,23 +108,8 @@ Result<Key> ProcessKey::agree(const Key& other, const Key& meeting, std::uint8_t
                            "would have the same nonces");
     }
   }
-  return compute(other);
-}
-
-Result<Key> ProcessKey::compute(const Key& other) const {
-  const KeyPtr own(
-      ::EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, raw(private_), private_.size()));
-  const KeyPtr theirs(
-      ::EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, raw(other), other.size()));
-  const ContextPtr context(own == nullptr ? nullptr : ::EVP_PKEY_CTX_new(own.get(), nullptr));
-  Key shared{};
-  std::size_t bytes = shared.size();
-  // OpenSSL refuses points of small order, whose result would be zeros.
-  const bool done =
-      context != nullptr && theirs != nullptr && ::EVP_PKEY_derive_init(context.get()) == 1 &&
-      ::EVP_PKEY_derive_set_peer(context.get(), theirs.get()) == 1 &&
-      ::EVP_PKEY_derive(context.get(), raw(shared), &bytes) == 1 && bytes == shared.size();
-  if (done) return shared;
+  const auto shared = x25519_agree(private_, other);
+  if (shared) return *shared;
   return Status::error(StatusCode::kMismatch, "a member's public key is none");
 }
 

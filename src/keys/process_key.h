@@ -32,7 +32,6 @@ class ProcessKey {
 
  private:
   ProcessKey() = default;
-  Result<Key> compute(const Key& other) const;
 
   Key private_{};
   Key public_{};

@@ -1,77 +1,50 @@
 #include "seal/association.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace leeway::seal {
 namespace {
 
-constexpr std::uint64_t bits_of(std::uint64_t phase) {
-  return phase % kPhases;
-}
+using namespace std::chrono_literals;
 
-// Gives the secret, and puts its successor in its place.
-void advance(keys::Key& secret, Cipher& cipher) {
-  key_cipher(secret, cipher);
-  keys::Key next = next_phase(secret);
-  keys::wipe(secret);
-  secret = next;
-  keys::wipe(next);
+// Of an offer and a confirm, until they are answered. A peer that says nothing for long may be
+// gone, or stopped.
+constexpr Duration kPauseMin = 20ms;
+constexpr Duration kPauseMax = 1s;
+constexpr int kSendingsOften = 60;
+constexpr Duration kPauseOfTheSilent = 15s;
+
+Duration pause_after(int sendings) {
+  if (sendings >= kSendingsOften) return kPauseOfTheSilent;
+  return std::min<Duration>(kPauseMin * (1 << std::min(sendings, 6)), kPauseMax);
 }
 
 }  // namespace
 
 Association::Association(Instant now, const PairKeys& keys, const CipherMaker& maker,
-                         std::uint8_t lane, const Rotation& rotation)
-    : lane_(lane),
-      leads_(keys.leads),
-      outbound_tag_(keys.outbound.tag),
-      inbound_tag_(keys.inbound.tag),
-      rotation_(rotation),
-      sealing_(maker(true)),
-      sending_secret_(keys.outbound.secret),
-      phase_began_(now),
-      receiving_secret_(keys.inbound.secret),
-      previous_until_(now) {
-  for (auto& cipher : opening_) cipher = maker(false);
-  advance(sending_secret_, *sealing_);
-  advance(receiving_secret_, *opening_[kPresent]);
-  advance(receiving_secret_, *opening_[kNext]);
+                         KeyExchange& exchange, const Rotation& rotation)
+    : keys_(keys), maker_(maker), exchange_(exchange), rotation_(rotation), phase_began_(now) {
+  sealing_ = keyed(true);
+  opening_[0] = keyed(false);
 }
 
-Association::~Association() {
-  keys::wipe(sending_secret_);
-  keys::wipe(receiving_secret_);
-}
-
-void Association::on_train(Instant now) {
-  const bool due = in_phase_ >= rotation_.datagrams || now - phase_began_ >= rotation_.time;
-  if (due && leads_ && receiving_phase_ == sending_phase_) begin_sending_phase(now);
-}
-
-void Association::begin_sending_phase(Instant now) {
-  advance(sending_secret_, *sealing_);
-  ++sending_phase_;
-  in_phase_ = 0;
-  phase_began_ = now;
+std::unique_ptr<Cipher> Association::keyed(bool seals) const {
+  auto cipher = maker_(seals);
+  key_cipher(keys_, seals, *cipher);
+  return cipher;
 }
 
 void Association::seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message) {
   const std::uint64_t number = next_number_++;
   encode_header({.path_message = path_message,
-                 .phase = static_cast<std::uint8_t>(bits_of(sending_phase_)),
-                 .lane = lane_,
-                 .tag = outbound_tag_,
+                 .phase = static_cast<std::uint8_t>(place_of(sending_phase_)),
+                 .lane = keys_.lane,
+                 .tag = keys_.outbound_tag,
                  .counter = number},
                 out);
   sealing_->seal(number, pieces, out);
   ++in_phase_;
-}
-
-Association::Place Association::place_of(const Header& header) const {
-  if (header.phase == bits_of(receiving_phase_)) return kPresent;
-  if (header.phase == bits_of(receiving_phase_ + 1)) return kNext;
-  return receiving_phase_ > 0 && header.phase == bits_of(receiving_phase_ - 1) ? kPrevious
-                                                                               : kPlaces;
 }
 
 Refusal Association::open(Instant now, const Header& header, MutableByteSpan datagram) {
@@ -83,23 +56,153 @@ Refusal Association::open(Instant now, const Header& header, MutableByteSpan dat
     case ReplayWindow::Verdict::fresh:
       break;
   }
-  const Place place = place_of(header);
-  if (place == kPlaces || (place == kPrevious && now >= previous_until_)) return Refusal::phase;
-  if (!opening_[place]->open(header.counter, datagram)) return Refusal::forged;
+  Cipher* const cipher = opening_[header.phase].get();
+  if (cipher == nullptr) return Refusal::phase;
+  if (!cipher->open(header.counter, datagram)) return Refusal::forged;
   window_.commit(header.counter);
+  if (header.phase == place_of(receiving_phase_ + 1)) begin_receiving_phase(now);
   ++in_phase_;
-  if (place == kNext) begin_receiving_phase(now);
   return Refusal::none;
+}
+
+void Association::begin_sending_phase(Instant now) {
+  sealing_ = keyed(true);
+  ++sending_phase_;
+  in_phase_ = 0;
+  phase_began_ = now;
 }
 
 // The peer has gone on. Whoever does not lead goes with it.
 void Association::begin_receiving_phase(Instant now) {
-  std::swap(opening_[kPrevious], opening_[kPresent]);
-  std::swap(opening_[kPresent], opening_[kNext]);
-  advance(receiving_secret_, *opening_[kNext]);  // which was that of the phase before the last
+  opening_[place_of(receiving_phase_ - 1)].reset();
   ++receiving_phase_;
   previous_until_ = now + rotation_.old_phase;
-  if (sending_phase_ < receiving_phase_) begin_sending_phase(now);
+  is_settled_ = false;
+  stage_ = Stage::quiet;
+  to_send_.reset();
+  if (keys_.leads) {
+    served_at_ = rotation_.datagrams;
+    act_at_ = phase_began_ + rotation_.time;
+  } else {
+    begin_sending_phase(now);
+  }
+}
+
+// The keys of phase 0 follow from what the process holds as long as it lives: it is over as soon as
+// the peer is there.
+void Association::settle(Instant now) {
+  is_settled_ = true;
+  if (keys_.leads && sending_phase_ == 0) act_at_ = std::min(act_at_, now);
+}
+
+void Association::on_message(Instant now, const ExchangeMessage& message) {
+  --in_phase_;  // what keys are changed by is no reason to change them again
+  const bool of_next = message.phase == static_cast<std::uint32_t>(sending_phase_ + 1);
+  switch (message.kind) {
+    case ExchangeMessage::Kind::offer:
+      if (keys_.leads || !of_next) return;
+      if (stage_ == Stage::quiet) {
+        heard_half_ = message.half;
+      } else if (message.half == peers_half_) {
+        to_send_ = ExchangeMessage::Kind::accept;
+      }
+      break;
+    case ExchangeMessage::Kind::accept:
+      if (stage_ != Stage::offered || !of_next) return;
+      heard_half_ = message.half;
+      break;
+    case ExchangeMessage::Kind::confirm:
+      if (keys_.leads) return;
+      to_send_ = ExchangeMessage::Kind::confirmed;
+      break;
+    case ExchangeMessage::Kind::confirmed:
+      return;
+  }
+  act_at_ = now;
+}
+
+void Association::on_wake(Instant now, int& exchanges) {
+  if (now >= previous_until_) {
+    opening_[place_of(receiving_phase_ - 1)].reset();
+    previous_until_ = Instant::infinite_future();
+  }
+  if (now < act_at_ && !has_served()) return;
+  if (!keys_.leads) {
+    if (heard_half_ && exchanges-- <= 0) return;
+    if (heard_half_) take_offer();
+    act_at_ = Instant::infinite_future();
+  } else if (heard_half_) {
+    if (exchanges-- > 0) take_accept(now);
+  } else if (stage_ != Stage::quiet) {
+    send_again(now);
+  } else if (in_phase_ == 0) {
+    act_at_ = now + rotation_.time;  // nobody used these keys
+  } else if (exchanges-- > 0) {
+    offer(now);
+  } else {
+    act_at_ = now;
+  }
+}
+
+void Association::offer(Instant now) {
+  if (auto halves = exchange_.make(keys_.root)) {
+    private_half_ = halves->private_half;
+    own_half_ = halves->public_half;
+    stage_ = Stage::offered;
+    served_at_ = UINT64_MAX;
+    sendings_ = 0;
+    send_again(now);
+  } else {
+    act_at_ = now + kPauseMax;
+  }
+}
+
+void Association::send_again(Instant now) {
+  to_send_ =
+      stage_ == Stage::offered ? ExchangeMessage::Kind::offer : ExchangeMessage::Kind::confirm;
+  act_at_ = now + pause_after(sendings_);
+  sendings_ = std::min(sendings_ + 1, kSendingsOften);
+}
+
+// The leader may seal in the next phase as soon as it knows of this.
+void Association::take_offer() {
+  const keys::Key offered = *std::exchange(heard_half_, std::nullopt);
+  const auto halves = exchange_.make(keys_.root);
+  auto agreed = halves ? exchange_.agree(halves->private_half, offered) : std::nullopt;
+  if (!agreed) return;  // the leader asks again
+  next_phase(keys_, *agreed);
+  keys::wipe(*agreed);
+  own_half_ = halves->public_half;
+  peers_half_ = offered;
+  opening_[place_of(receiving_phase_ + 1)] = keyed(false);
+  stage_ = Stage::accepted;
+  to_send_ = ExchangeMessage::Kind::accept;
+}
+
+void Association::take_accept(Instant now) {
+  auto agreed = exchange_.agree(private_half_, *std::exchange(heard_half_, std::nullopt));
+  if (!agreed) return send_again(now);
+  next_phase(keys_, *agreed);
+  keys::wipe(*agreed);
+  keys::wipe(private_half_);
+  opening_[place_of(receiving_phase_ + 1)] = keyed(false);
+  begin_sending_phase(now);
+  stage_ = Stage::began;
+  sendings_ = 0;
+  send_again(now);
+}
+
+std::size_t Association::seal_message(MutableByteSpan out) {
+  if (!to_send_) return 0;
+  std::array<std::byte, kExchangeMessageBytesMax> message;
+  const std::size_t bytes =
+      encode_exchange_message({*std::exchange(to_send_, std::nullopt),
+                               static_cast<std::uint32_t>(sending_phase_ + 1), own_half_},
+                              message);
+  const Slice piece{message.data(), bytes};
+  seal({&piece, 1}, out.first(bytes + kOverheadBytes), /*path_message=*/true);
+  --in_phase_;
+  return bytes + kOverheadBytes;
 }
 
 }  // namespace leeway::seal

@@ -13,6 +13,10 @@ namespace {
 // many pieces at most as a train has slices.
 constexpr std::size_t kPiecesMax = 256;
 
+// An exchange takes less than 100 us at either end. So no wake takes longer than a few trains,
+// however many peers there are.
+constexpr int kExchangesPerWake = 4;
+
 std::size_t datagrams_of(const Train& train) {
   return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
 }
@@ -65,11 +69,11 @@ bool Associations::needs_keys(Rank slot, const keys::Key& meeting) const {
 
 void Associations::meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
                         const keys::Key& meeting) {
-  LEEWAY_ASSERT(needs_keys(slot, meeting));
+  LEEWAY_ASSERT(needs_keys(slot, meeting) && keys.lane == lane_);
   if (slot >= by_slot_.size()) by_slot_.resize(slot + std::size_t{1});
   Peer& peer = by_slot_[slot];
   peer.sends_by = static_cast<std::uint32_t>(peer.met.size());
-  auto association = std::make_unique<Association>(now, keys, maker, lane_, rotation_);
+  auto association = std::make_unique<Association>(now, keys, maker, exchange_, rotation_);
   const std::uint32_t tag = association->inbound_tag();
   peer.met.push_back({meeting, std::move(association)});
   for_each_with(
@@ -98,13 +102,56 @@ Refusal Associations::open_by(Instant now, const Entry& entry, const Header& hea
   Peer& peer = by_slot_[entry.slot];
   Met& met = peer.met[entry.met];
   const Refusal refusal = met.association->open(now, header, datagram);
-  if (refusal != Refusal::none || met.heard) [[likely]]
+  if (met.association->is_settled() || refusal != Refusal::none) [[likely]]
     return refusal;
+  met.association->settle(now);
+  wake_by(met.association->next_wake());
+  if (met.heard) {
+    ++counters_.phases;
+    return refusal;
+  }
   const bool is_first =
       std::none_of(peer.met.begin(), peer.met.end(), [](const Met& one) { return one.heard; });
   met.heard = true;
   if (is_first || met.meeting < peer.met[peer.sends_by].meeting) peer.sends_by = entry.met;
   return refusal;
+}
+
+// Whether it was one about keys.
+bool Associations::take_message(Instant now, const Entry& entry, ByteSpan bytes) {
+  const auto message = decode_exchange_message(bytes);
+  if (!message) return false;
+  association_of(entry).on_message(now, *message);
+  wake_by(association_of(entry).next_wake());
+  return true;
+}
+
+void Associations::on_wake(Instant now) {
+  if (now < wake_at_) [[likely]]
+    return;
+  wake_at_ = Instant::infinite_future();
+  messages_.clear();
+  int exchanges = kExchangesPerWake;
+  for (Rank slot = 0; slot < by_slot_.size(); ++slot) {
+    for (std::uint32_t met = 0; met < by_slot_[slot].met.size(); ++met) {
+      Association& association = *by_slot_[slot].met[met].association;
+      association.on_wake(now, exchanges);
+      wake_by(association.next_wake());
+      if (association.has_message()) messages_.push_back({association.inbound_tag(), slot, met});
+    }
+  }
+}
+
+std::optional<Associations::Outgoing> Associations::poll_message() {
+  while (!messages_.empty()) {
+    const Entry entry = messages_.back();
+    messages_.pop_back();
+    const std::size_t bytes = association_of(entry).seal_message(message_);
+    if (bytes == 0) continue;  // its phase is over
+    ++counters_.sealed;
+    return Outgoing{entry.slot, ByteSpan(message_).first(bytes)};
+  }
+  return std::nullopt;
 }
 
 Refusal Associations::decode(ByteSpan datagram, Header& header) const {
@@ -120,7 +167,6 @@ std::size_t Associations::sealed_bytes(const Train& train) {
 std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan out) {
   LEEWAY_ASSERT(knows(train.to) && sealed_bytes(train) <= out.size());
   Association& association = by_slot_[train.to].sending();
-  association.on_train(now);
   Pieces pieces(train.slices);
   std::size_t used = 0;
   for (std::size_t at = 0; at < train.total_bytes; at += train.segment_bytes) {
@@ -129,30 +175,29 @@ std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan 
     used += bytes + kOverheadBytes;
     ++counters_.sealed;
   }
+  if (association.has_served()) [[unlikely]]
+    wake_by(now);
   return used;
 }
 
-std::size_t Associations::seal_path_message(Instant now, Rank slot, ByteSpan message,
-                                            MutableByteSpan out) {
+std::size_t Associations::seal_path_message(Rank slot, ByteSpan message, MutableByteSpan out) {
   const Slice piece{message.data(), message.size()};
-  return seal_path_message(now, slot, std::span(&piece, 1), out);
+  return seal_path_message(slot, std::span(&piece, 1), out);
 }
 
-std::size_t Associations::seal_path_message(Instant now, Rank slot, std::span<const Slice> pieces,
+std::size_t Associations::seal_path_message(Rank slot, std::span<const Slice> pieces,
                                             MutableByteSpan out) {
   std::size_t bytes = kOverheadBytes;
   for (const Slice& piece : pieces) bytes += piece.bytes;
   LEEWAY_ASSERT(knows(slot) && out.size() >= bytes);
-  Association& association = by_slot_[slot].sending();
-  association.on_train(now);
-  association.seal(pieces, out.first(bytes), /*path_message=*/true);
+  by_slot_[slot].sending().seal(pieces, out.first(bytes), /*path_message=*/true);
   ++counters_.sealed;
   return bytes;
 }
 
 MutableByteSpan Associations::open(Instant now, Rank slot, MutableByteSpan datagram) {
   const Opened opened = open_for(now, slot, /*anywhere=*/false, datagram);
-  return opened.bytes;
+  return opened.path_message ? MutableByteSpan() : opened.bytes;
 }
 
 Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
@@ -166,7 +211,6 @@ Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywher
                                             MutableByteSpan datagram) {
   Header header;
   Refusal refusal = decode(datagram, header);
-  if (refusal == Refusal::none && header.path_message && !anywhere) refusal = Refusal::form;
   Opened opened;
   if (refusal == Refusal::none) {
     std::size_t owners = 0;
@@ -182,6 +226,7 @@ Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywher
       if (refusal != Refusal::none) return;
       opened = {entry.slot, datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes),
                 header.path_message, header.counter > before};
+      if (header.path_message && take_message(now, entry, opened.bytes)) opened.bytes = {};
     };
     for_each_with(header.tag, [&](const Entry& entry) {
       if (entry.slot == slot) attempt(entry);

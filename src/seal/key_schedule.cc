@@ -10,23 +10,18 @@ void append(std::string& text, const keys::Key& key) {
   text.append(reinterpret_cast<const char*>(key.data()), key.size());
 }
 
-std::string info_of(const char* label, const Party& from, const Party& to) {
+std::string info_of(const char* label, const keys::Key& from, const keys::Key& to) {
   std::string info = label;
-  append(info, from.public_key);
-  append(info, to.public_key);
+  append(info, from);
+  append(info, to);
   return info;
 }
 
-Direction direction_of(const keys::Key& pair, const Party& from, const Party& to, std::uint8_t lane,
-                       std::uint8_t suite) {
-  std::string info = info_of("direction", from, to);
-  info += {static_cast<char>(lane), static_cast<char>(suite)};
-  Direction direction{.secret = keys::expand(pair, info)};
+std::uint32_t tag_of(const keys::Key& root, const Party& from, const Party& to) {
   std::array<std::byte, 2> low;
-  keys::expand(pair, info_of("tag", from, to), low);
-  direction.tag = (to.tag_base & 0xFFFF0000) | std::to_integer<std::uint32_t>(low[0]) |
-                  std::to_integer<std::uint32_t>(low[1]) << 8;
-  return direction;
+  keys::expand(root, info_of("tag", from.public_key, to.public_key), low);
+  return (to.tag_base & 0xFFFF0000) | std::to_integer<std::uint32_t>(low[0]) |
+         std::to_integer<std::uint32_t>(low[1]) << 8;
 }
 
 }  // namespace
@@ -41,24 +36,34 @@ PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const key
   std::copy_n(agreed.begin(), 32, input.begin());
   std::copy_n(shared.begin(), 32, input.begin() + 32);
   std::copy_n(meeting.begin(), 32, input.begin() + 64);
-  keys::Key pair = keys::extract(salt, input);
+  PairKeys keys{.root = keys::extract(salt, input),
+                .own = self.public_key,
+                .peers = peer.public_key,
+                .lane = lane,
+                .suite = suite,
+                .leads = first};
   keys::wipe(input);
-  const PairKeys keys{.outbound = direction_of(pair, self, peer, lane, suite),
-                      .inbound = direction_of(pair, peer, self, lane, suite),
-                      .leads = first};
-  keys::wipe(pair);
+  keys.outbound_tag = tag_of(keys.root, self, peer);
+  keys.inbound_tag = tag_of(keys.root, peer, self);
   return keys;
 }
 
-keys::Key next_phase(const keys::Key& secret) {
-  return keys::expand(secret, "next");
+void next_phase(PairKeys& keys, const keys::Key& agreed) {
+  keys::Key next = keys::extract(keys.root, agreed);
+  keys.root = next;
+  keys::wipe(next);
 }
 
-void key_cipher(const keys::Key& secret, Cipher& cipher) {
+void key_cipher(const PairKeys& keys, bool seals, Cipher& cipher) {
+  std::string info = seals ? info_of("direction", keys.own, keys.peers)
+                           : info_of("direction", keys.peers, keys.own);
+  info += {static_cast<char>(keys.lane), static_cast<char>(keys.suite)};
+  keys::Key secret = keys::expand(keys.root, info);
   CipherKey key = keys::expand(secret, "key");
   NonceVector vector;
   keys::expand(secret, "iv", vector);
   cipher.set_key(key, vector);
+  keys::wipe(secret);
   keys::wipe(key);
   keys::wipe(vector);
 }

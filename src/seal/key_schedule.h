@@ -1,5 +1,5 @@
-// Keys out of the secret that two processes share (WIRE 8.4): one chain for each direction and
-// lane, whose links are the key phases.
+// Keys out of what two processes share (WIRE 8.4): a chain of roots, one for each key phase, and of
+// each root one secret for each direction and lane.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace leeway::seal {
 
-// How one process speaks to another.
-struct Direction {
-  keys::Key secret{};     // of phase 0
-  std::uint32_t tag = 0;  // which names the sender to the receiver
-};
-
+// What one of two processes knows of their keys.
 struct PairKeys {
-  Direction outbound;
-  Direction inbound;
+  ~PairKeys() { keys::wipe(root); }
+
+  keys::Key root{};  // of phase 0, until next_phase()
+  keys::Key own{};   // public halves of the two processes
+  keys::Key peers{};
+  std::uint8_t lane = 0;
+  std::uint8_t suite = 0;
+  std::uint32_t outbound_tag = 0;  // names this process to the peer
+  std::uint32_t inbound_tag = 0;
   bool leads = false;  // this process begins key phases; the other one follows
 };
 
@@ -34,10 +36,10 @@ struct Party {
 PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
                      const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);
 
-// The link of the chain behind `secret`.
-keys::Key next_phase(const keys::Key& secret);
+// The root behind the present one. `agreed`: by halves that were made for it alone.
+void next_phase(PairKeys& keys, const keys::Key& agreed);
 
-// Hands a cipher the key of the phase.
-void key_cipher(const keys::Key& secret, Cipher& cipher);
+// Hands a cipher the key of the phase, of what this process seals or of what the peer does.
+void key_cipher(const PairKeys& keys, bool seals, Cipher& cipher);
 
 }  // namespace leeway::seal

@@ -7,7 +7,7 @@ namespace leeway::seal {
 namespace {
 
 // WIRE 8.1: the version in the high half; class and phase in the low one.
-constexpr unsigned kVersionForm = 0x40;
+constexpr unsigned kVersionForm = 0x50;
 constexpr unsigned kPhaseBits = kPhases - 1;
 constexpr unsigned kPathMessageBit = 4;
 

@@ -19,6 +19,15 @@ constexpr std::size_t kKeepAliveBytes = 1;
 constexpr std::size_t kEcnAt = 2;
 constexpr std::size_t kNameAt = 4;
 
+// WIRE 8.5: kind, 0, 0, 0, phase, half.
+constexpr std::size_t kPhaseAt = 4;
+constexpr std::size_t kHalfAt = 8;
+constexpr std::size_t kConfirmBytes = 1;
+
+constexpr bool carries_half(ExchangeMessage::Kind kind) {
+  return kind == ExchangeMessage::Kind::offer || kind == ExchangeMessage::Kind::accept;
+}
+
 }  // namespace
 
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out) {
@@ -86,6 +95,32 @@ std::optional<RelayHead> decode_relay_head(ByteSpan bytes) {
   head.ecn = static_cast<Ecn>(ecn);
   head.name = take<std::uint64_t>(bytes.subspan(kNameAt));
   return head;
+}
+
+std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() >= kExchangeMessageBytesMax);
+  out[0] = static_cast<std::byte>(message.kind);
+  if (!carries_half(message.kind)) return kConfirmBytes;
+  out[1] = out[2] = out[3] = std::byte{0};
+  put(message.phase, out.subspan(kPhaseAt));
+  std::copy(message.half.begin(), message.half.end(), out.begin() + kHalfAt);
+  return kExchangeMessageBytesMax;
+}
+
+std::optional<ExchangeMessage> decode_exchange_message(ByteSpan bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const auto kind = std::to_integer<std::uint8_t>(bytes[0]);
+  if (kind < static_cast<std::uint8_t>(ExchangeMessage::Kind::offer) ||
+      kind > static_cast<std::uint8_t>(ExchangeMessage::Kind::confirmed))
+    return std::nullopt;
+  ExchangeMessage message{.kind = static_cast<ExchangeMessage::Kind>(kind)};
+  const bool has_half = carries_half(message.kind);
+  if (bytes.size() != (has_half ? kExchangeMessageBytesMax : kConfirmBytes)) return std::nullopt;
+  if (!has_half) return message;
+  if (take<std::uint32_t>(bytes) >> 8 != 0) return std::nullopt;
+  message.phase = take<std::uint32_t>(bytes.subspan(kPhaseAt));
+  std::copy_n(bytes.begin() + kHalfAt, message.half.size(), message.half.begin());
+  return message;
 }
 
 }  // namespace leeway::seal

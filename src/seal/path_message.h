@@ -1,5 +1,5 @@
-// What two processes say to each other about the path between them, sealed, and below everything
-// else that they say (WIRE 9).
+// What two processes say to each other about the path between them (WIRE 9) and about their keys
+// (WIRE 8.5), sealed, and below everything else that they say.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/network_address.h"
+#include "keys/derive.h"
 #include "leeway/transport.h"
 #include "leeway/types.h"
 
@@ -56,5 +57,28 @@ inline constexpr std::size_t kRelayHeadBytes = 12;
 void encode_relay_head(const RelayHead& head, MutableByteSpan out);
 // Nothing: no datagram that is relayed.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
+
+// By which both go to the next key phase (association.h).
+struct ExchangeMessage {
+  enum class Kind : std::uint8_t {
+    offer = 7,       // of who leads: its half for the phase
+    accept = 8,      // with the other half; its sender opens datagrams of the phase already
+    confirm = 9,     // sealed in the phase: is the receiver there, too?
+    confirmed = 10,  // the same: it is
+  };
+
+  Kind kind = Kind::confirm;
+  std::uint32_t phase = 0;  // modulo 2^32; of offer and accept, as what follows
+  keys::Key half{};
+
+  friend bool operator==(const ExchangeMessage&, const ExchangeMessage&) = default;
+};
+
+inline constexpr std::size_t kExchangeMessageBytesMax = 40;
+
+// Gives how many bytes of `out` it takes.
+std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out);
+// Nothing: of another length or kind.
+std::optional<ExchangeMessage> decode_exchange_message(ByteSpan bytes);
 
 }  // namespace leeway::seal

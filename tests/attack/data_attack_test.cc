@@ -95,8 +95,8 @@ class WrongKeys {
   WrongKeys() { random_.seed(7); }
   Bytes seal(SealedJob& job, Rank from, Rank to, const Bytes& plain) {
     seal::PairKeys keys;
-    keys.outbound.secret.fill(std::byte{9});
-    keys.outbound.tag = job.tag_of(from, to);
+    keys.root.fill(std::byte{9});
+    keys.outbound_tag = job.tag_of(from, to);
     seal::Associations own;
     own.meet(job.now(), to, keys, seal::aead_maker(seal::AeadKind::aes_128_gcm));
     const Slice slice{plain.data(), plain.size()};

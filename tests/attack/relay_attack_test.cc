@@ -56,19 +56,19 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     return std::vector{one};
   };
   seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);  // its tags, and another secret
-  keys.outbound.secret.fill(std::byte{9});
+  keys.root.fill(std::byte{9});
   seal::Associations own;
   own.meet(group_.now(), kRelay, keys, seal::aead_maker(seal::AeadKind::aes_128_gcm));
   for (int i = 0; i < 500; ++i) {
     Bytes message(seal::kRelayHeadBytes + 600);
     seal::encode_relay_head({.name = RelayGroup::name_of(2)}, message);
     Bytes sealed(message.size() + seal::kOverheadBytes);
-    own.seal_path_message(group_.now(), kRelay, ByteSpan(message), sealed);
+    own.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({stranger(), RelayGroup::address_of(kRelay), sealed});
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
     group_.inject({stranger(), RelayGroup::address_of(kRelay), message});
     Bytes formed = junk(random_, 700);
-    seal::encode_header({.path_message = true, .tag = keys.outbound.tag, .counter = 1000u + i},
+    seal::encode_header({.path_message = true, .tag = keys.outbound_tag, .counter = 1000u + i},
                         formed);
     group_.inject({stranger(), RelayGroup::address_of(kRelay), formed});
   }
@@ -133,7 +133,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
   Bytes sealed(message.size() + seal::kOverheadBytes);
   const auto ask_for = [&](std::uint64_t name) {
     seal::encode_relay_head({.name = name}, message);
-    member.seal_path_message(group_.now(), kRelay, ByteSpan(message), sealed);
+    member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
   for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));  // past the numbers that it used
@@ -187,7 +187,7 @@ class BadRelay {
   }
   void say(Rank to, const Bytes& message) {
     Bytes sealed(message.size() + seal::kOverheadBytes);
-    seals_.seal_path_message(group_.now(), to, ByteSpan(message), sealed);
+    seals_.seal_path_message(to, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(kRelay), RelayGroup::address_of(to), sealed});
   }
 

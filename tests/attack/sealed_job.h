@@ -66,7 +66,7 @@ class SealedJob {
     return found == bytes_.end() ? 0 : found->second;
   }
   // The peer's name for datagrams from this rank.
-  std::uint32_t tag_of(Rank from, Rank to) const { return keys(from, to).outbound.tag; }
+  std::uint32_t tag_of(Rank from, Rank to) const { return keys(from, to).outbound_tag; }
 
   collective::Request& submit(Rank rank, const collective::OperationSpec& spec) {
     Process& process = *members_[rank];

@@ -47,11 +47,28 @@ class Scene {
     const auto to = static_cast<Rank>(1 - from);
     LEEWAY_ASSERT(opens(to, datagram));
     LEEWAY_ASSERT(!opens(to, copy));
+    change_keys();
   }
-  std::uint32_t tag_at(Rank receiver) const { return keys_[receiver].inbound.tag; }
+  std::uint32_t tag_at(Rank receiver) const { return keys_[receiver].inbound_tag; }
 
  private:
-  static constexpr seal::Rotation kQuick{.datagrams = 6};
+  static constexpr seal::Rotation kQuick{.datagrams = 20};
+
+  // What both say about their keys, and nothing of it is lost.
+  void change_keys() {
+    for (bool any = true; any;) {
+      any = false;
+      for (Rank from = 0; from < 2; ++from) {
+        ends_[from].on_wake(Instant{0});
+        while (const auto message = ends_[from].poll_message()) {
+          std::vector<std::byte> datagram(message->datagram.begin(), message->datagram.end());
+          LEEWAY_ASSERT(opens(static_cast<Rank>(1 - from), datagram));
+          any = true;
+        }
+      }
+    }
+  }
+
   std::array<seal::PairKeys, 2> keys_;
   std::array<seal::Associations, 2> ends_{seal::Associations(0, kQuick),
                                           seal::Associations(0, kQuick)};
@@ -79,6 +96,11 @@ void step(StepInput& input, Scene& scene) {
       if (const auto message = seal::decode_path_message(taken)) {
         std::array<std::byte, seal::kPathMessageBytesMax> again;
         const std::size_t used = seal::encode_path_message(*message, again);
+        LEEWAY_ASSERT(std::equal(taken.begin(), taken.end(), again.begin(), again.begin() + used));
+      }
+      if (const auto message = seal::decode_exchange_message(taken)) {
+        std::array<std::byte, seal::kExchangeMessageBytesMax> again;
+        const std::size_t used = seal::encode_exchange_message(*message, again);
         LEEWAY_ASSERT(std::equal(taken.begin(), taken.end(), again.begin(), again.begin() + used));
       }
       if (const auto head = seal::decode_relay_head(taken)) {

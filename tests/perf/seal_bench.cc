@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
 }
 
 seal::PairKeys swapped(const seal::PairKeys& keys) {
-  return {keys.inbound, keys.outbound, !keys.leads};
+  return {.root = keys.root, .own = keys.peers, .peers = keys.own};
 }
 
 // Two processes in one thread: what one seals, the other opens.
@@ -51,8 +51,8 @@ class Pair {
         payload_(count_ * bytes),
         wire_(count_ * (bytes + seal::kOverheadBytes)) {
     seal::PairKeys keys;
-    keys.outbound.secret.fill(std::byte{1});
-    keys.inbound.secret.fill(std::byte{2});
+    keys.own.fill(std::byte{1});
+    keys.peers.fill(std::byte{2});
     sender_.meet(Instant{0}, 1, keys, maker);
     receiver_.meet(Instant{0}, 0, swapped(keys), maker);
     for (std::size_t i = 0; i < count_; ++i) {

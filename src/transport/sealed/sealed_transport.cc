@@ -125,27 +125,55 @@ void SealedTransport::prepare_relayed(Instant now, const Train& train, Rank rela
   const std::size_t inner_bytes = seals_.seal(now, train, inner_bytes_);
   roaming_.on_sent(now, train.to);
   roaming_.on_sent(now, relay);
-  std::array<std::byte, seal::kRelayHeadBytes> head;
-  seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(train.to)},
-                          head);
   const std::size_t segment_bytes = train.segment_bytes + seal::kOverheadBytes;
   const std::size_t datagrams = (inner_bytes + segment_bytes - 1) / segment_bytes;
   const std::size_t trains = slots_of(train, relay);
   const std::size_t most = (datagrams + trains - 1) / trains * segment_bytes;
   for (std::size_t begin = 0; begin < inner_bytes; begin += most) {
-    const std::size_t end = std::min(begin + most, inner_bytes);
-    const std::size_t count = (end - begin + segment_bytes - 1) / segment_bytes;
-    const std::size_t slot = slot_of(sealed_);
-    const std::size_t bytes = end - begin + count * seal::kRelayOverheadBytes;
-    const MutableByteSpan out = memory_of(slot, bytes);
-    std::size_t used = 0;
-    for (std::size_t at = begin; at < end; at += segment_bytes) {
-      const std::array<Slice, 2> pieces = {
-          Slice{head.data(), head.size()},
-          Slice{inner_bytes_.data() + at, std::min(segment_bytes, end - at)}};
-      used += seals_.seal_path_message(now, relay, pieces, out.subspan(used));
+    prepare_onward(train.to, relay,
+                   ByteSpan(inner_bytes_).subspan(begin, std::min(most, inner_bytes - begin)),
+                   segment_bytes);
+  }
+}
+
+void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
+                                     std::size_t segment_bytes) {
+  std::array<std::byte, seal::kRelayHeadBytes> head;
+  seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(to)},
+                          head);
+  const std::size_t count = (sealed.size() + segment_bytes - 1) / segment_bytes;
+  const std::size_t slot = slot_of(sealed_);
+  const std::size_t bytes = sealed.size() + count * seal::kRelayOverheadBytes;
+  const MutableByteSpan out = memory_of(slot, bytes);
+  std::size_t used = 0;
+  for (std::size_t at = 0; at < sealed.size(); at += segment_bytes) {
+    const std::array<Slice, 2> pieces = {
+        Slice{head.data(), head.size()},
+        Slice{sealed.data() + at, std::min(segment_bytes, sealed.size() - at)}};
+    used += seals_.seal_path_message(relay, pieces, out.subspan(used));
+  }
+  ready_[slot] = {relay, segment_bytes + seal::kRelayOverheadBytes, bytes,
+                  std::span(&trains_[slot].slice, 1)};
+  ++sealed_;
+}
+
+// Messages about keys go the way of the peer's trains, as far as there is room.
+void SealedTransport::prepare_messages(Instant now) {
+  while (seals_.has_messages()) {
+    if (sealed_ - released_ == kSlots) flush();
+    if (sealed_ - released_ == kSlots) return;
+    const auto message = seals_.poll_message();
+    if (!message) return;
+    const ByteSpan datagram = message->datagram;
+    if (where_ != nullptr) roaming_.on_sent(now, message->slot);
+    if (const Rank relay = relay_of(message->slot); relay != kNoRank) {
+      roaming_.on_sent(now, relay);
+      prepare_onward(message->slot, relay, datagram, datagram.size());
+      continue;
     }
-    ready_[slot] = {relay, segment_bytes + seal::kRelayOverheadBytes, bytes,
+    const std::size_t slot = slot_of(sealed_);
+    std::copy(datagram.begin(), datagram.end(), memory_of(slot, datagram.size()).begin());
+    ready_[slot] = {message->slot, datagram.size(), datagram.size(),
                     std::span(&trains_[slot].slice, 1)};
     ++sealed_;
   }
@@ -166,7 +194,6 @@ void SealedTransport::flush() {
 std::size_t SealedTransport::receive(std::span<Received> out) {
   if (taken_ < sealed_) flush();
   const std::size_t count = inner_->receive(out);
-  if (count == 0 && where_ == nullptr) return 0;
   const Instant now = clock_();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -178,7 +205,7 @@ std::size_t SealedTransport::receive(std::span<Received> out) {
     datagram.bytes = seals_.open(now, datagram.from, datagram.bytes);
     if (!datagram.bytes.empty()) out[kept++] = datagram;
   }
-  if (where_ != nullptr) serve(now);
+  serve(now);
   return kept;
 }
 
@@ -216,7 +243,7 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
     if (!to) return false;
     forwarding_bytes_.resize(
         std::max(forwarding_bytes_.size(), outer.bytes.size() + seal::kOverheadBytes));
-    const std::size_t used = seals_.seal_path_message(now, *to, outer.bytes, forwarding_bytes_);
+    const std::size_t used = seals_.seal_path_message(*to, outer.bytes, forwarding_bytes_);
     roaming_.on_sent(now, *to);
     (void)where_->send_to(roaming_.address_of(*to), ByteSpan(forwarding_bytes_).first(used));
     return false;
@@ -234,13 +261,13 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
   return true;
 }
 
-void SealedTransport::send_path_message(Instant now, const seal::Roaming::Outgoing& outgoing) {
+void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing) {
   std::array<std::byte, seal::kPathMessageBytesMax> message;
   std::array<std::byte, seal::kPathMessageBytesMax + seal::kOverheadBytes> sealed;
   std::array<std::byte, sealed.size() + seal::kRelayOverheadBytes> relayed;
   const std::size_t bytes = seal::encode_path_message(outgoing.message, message);
   std::size_t used =
-      seals_.seal_path_message(now, outgoing.slot, ByteSpan(message).first(bytes), sealed);
+      seals_.seal_path_message(outgoing.slot, ByteSpan(message).first(bytes), sealed);
   if (outgoing.via == kNoRank) {
     (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));  // or it is lost
     return;
@@ -249,13 +276,17 @@ void SealedTransport::send_path_message(Instant now, const seal::Roaming::Outgoi
   seal::encode_relay_head(
       {seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(outgoing.slot)}, head);
   const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()}, Slice{sealed.data(), used}};
-  used = seals_.seal_path_message(now, outgoing.via, pieces, relayed);
+  used = seals_.seal_path_message(outgoing.via, pieces, relayed);
   (void)where_->send_to(roaming_.address_of(outgoing.via), ByteSpan(relayed).first(used));
 }
 
 void SealedTransport::serve(Instant now) {
+  seals_.on_wake(now);
+  prepare_messages(now);
+  if (taken_ < sealed_) flush();
+  if (where_ == nullptr) return;
   roaming_.on_wake(now);
-  while (const auto outgoing = roaming_.poll()) send_path_message(now, *outgoing);
+  while (const auto outgoing = roaming_.poll()) send_path_message(*outgoing);
   while (const auto move = roaming_.poll_move()) {
     if (move->via != kNoRank || where_->move(move->slot, move->to)) moves_.push_back(*move);
   }
@@ -269,11 +300,10 @@ std::optional<seal::Roaming::Move> SealedTransport::poll_move() {
 }
 
 void SealedTransport::wait(Duration timeout) {
-  if (where_ != nullptr) {
-    const Instant now = clock_();
-    serve(now);
-    timeout = std::min<Duration>(timeout, std::max<Duration>(roaming_.next_wake() - now, {}));
-  }
+  const Instant now = clock_();
+  serve(now);
+  const Instant wake = std::min(seals_.next_wake(), roaming_.next_wake());
+  timeout = std::min<Duration>(timeout, std::max<Duration>(wake - now, {}));
   inner_->wait(timeout);
   if (taken_ < sealed_) flush();
 }
@@ -287,8 +317,8 @@ TransportCounters SealedTransport::counters() const {
 
 std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_counters() const {
   const seal::Counters& counted = seals_.counters();
-  std::vector<std::pair<std::string, std::uint64_t>> rows = {{"sealed", counted.sealed},
-                                                             {"opened", counted.opened}};
+  std::vector<std::pair<std::string, std::uint64_t>> rows = {
+      {"sealed", counted.sealed}, {"opened", counted.opened}, {"key_phases", counted.phases}};
   for (int i = 1; i < seal::kRefusals; ++i)
     rows.emplace_back(kSealRefusalNames[i], counted.refused[i]);
   const seal::Roaming::Counters& roaming = roaming_.counters();

@@ -7,6 +7,9 @@
 // Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
 // refused. There is no multicast.
 //
+// Keys change by messages between the two layers (seal/association.h), which leave in receive() and
+// wait().
+//
 // Over a transport with addresses a peer is named by its tag alone, and may move (seal/roaming.h):
 // challenges and keep-alives leave in receive() and wait(). A peer without a path of its own is
 // reached through another, and this process forwards for others likewise (seal/forwarding.h).
@@ -90,11 +93,13 @@ class SealedTransport final : public DatagramTransport {
   MutableByteSpan memory_of(std::size_t slot, std::size_t bytes);
   void prepare(Instant now, const Train& train);
   void prepare_relayed(Instant now, const Train& train, Rank relay);
+  void prepare_onward(Rank to, Rank relay, ByteSpan sealed, std::size_t segment_bytes);
+  void prepare_messages(Instant now);
   void flush();
   bool open_from_anywhere(Instant now, Received& datagram);
   bool open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                     const seal::Associations::Opened& outer);
-  void send_path_message(Instant now, const seal::Roaming::Outgoing& outgoing);
+  void send_path_message(const seal::Roaming::Outgoing& outgoing);
   void serve(Instant now);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 

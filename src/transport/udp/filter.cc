@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kFormAt = 8;
 constexpr std::uint32_t kTagHighAt = 8 + 6;
 constexpr std::uint32_t kVersionBits = 0xF0;
-constexpr std::uint32_t kVersion = 0x40;
+constexpr std::uint32_t kVersion = 0x50;
 
 // /proc/net/snmp has 2 KiB, snmp6 of one namespace 4 KiB.
 constexpr std::size_t kTableBytesMax = std::size_t{16} * 1024;

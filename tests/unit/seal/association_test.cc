@@ -15,87 +15,200 @@ using namespace std::chrono_literals;
 
 constexpr Rotation kQuick{.datagrams = 10, .time = 120s, .old_phase = 3s};
 
-TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
-  PairOfTwo pair(kQuick);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(pair.pass(0) && pair.pass(1));
-  EXPECT_EQ(pair.end(0).sending_phase(), 0u);
+constexpr auto kAes = AeadKind::aes_128_gcm;
+
+TEST(AssociationRotation, PhaseZeroIsOverAsSoonAsTheLeaderHasHeardThePeer) {
+  PairOfTwo pair;
   EXPECT_TRUE(pair.pass(0));
-  EXPECT_EQ(pair.end(0).sending_phase(), 1u);
-  EXPECT_EQ(pair.end(1).receiving_phase(), 1u);
-  EXPECT_EQ(pair.end(1).sending_phase(), 1u);
+  pair.change_keys();
+  EXPECT_EQ(pair.end(0).sending_phase(), 0u);
+  EXPECT_TRUE(pair.pass(1));
+  pair.change_keys();
+  for (const Rank end : {0, 1}) {
+    EXPECT_EQ(pair.end(end).sending_phase(), 1u);
+    EXPECT_EQ(pair.end(end).receiving_phase(), 1u);
+    EXPECT_EQ(pair.ends[end].counters().phases, 1u);
+  }
+  EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-TEST(AssociationRotation, ThePhaseChangesAfterSomeTime) {
-  PairOfTwo pair;
-  EXPECT_TRUE(pair.pass(0) && pair.pass(1));
-  pair.now = pair.now + 119s;
+// Two in phase 1.
+struct MetPair : PairOfTwo {
+  using PairOfTwo::PairOfTwo;
+  MetPair() { meet(); }
+  explicit MetPair(const Rotation& rotation) : PairOfTwo(rotation) { meet(); }
+  void meet() {
+    EXPECT_TRUE(pass(1));
+    change_keys();
+    EXPECT_EQ(end(1).sending_phase(), 1u);
+  }
+};
+
+TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
+  MetPair pair(kQuick);
+  for (int i = 0; i < 5; ++i) {
+    pair.change_keys();
+    EXPECT_EQ(pair.end(0).sending_phase(), 1u);
+    EXPECT_TRUE(pair.pass(0) && pair.pass(1));
+  }
   EXPECT_TRUE(pair.pass(0));
-  EXPECT_EQ(pair.end(0).sending_phase(), 0u);
-  pair.now = pair.now + 1s;
-  EXPECT_TRUE(pair.pass(0));
-  EXPECT_EQ(pair.end(0).sending_phase(), 1u);
+  pair.change_keys();
+  EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+  EXPECT_EQ(pair.end(1).sending_phase(), 2u);
+}
+
+// What both say about their keys is no use of them: two that are silent stay in the phase.
+TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
+  for (const Rank from : {0, 1}) {
+    MetPair pair;
+    for (int i = 0; i < 10; ++i) pair.pass_time(120s);
+    EXPECT_EQ(pair.end(0).sending_phase(), 1u);
+    EXPECT_TRUE(pair.pass(from));
+    pair.pass_time(119s);
+    EXPECT_EQ(pair.end(0).sending_phase(), 1u);
+    pair.pass_time(1s);
+    EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+    EXPECT_EQ(pair.end(1).sending_phase(), 2u);
+    for (int i = 0; i < 10; ++i) pair.pass_time(120s);
+    EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+  }
+}
+
+TEST(AssociationRotation, ItIsKnownWhenTheNextThingIsDue) {
+  MetPair pair;
+  pair.pass_time(1s);
+  EXPECT_EQ(pair.ends[0].next_wake(), pair.now + 2s);  // the phase before is erased
+  pair.pass_time(2s);
+  EXPECT_EQ(pair.ends[0].next_wake(), pair.now + 117s);
+  EXPECT_EQ(pair.ends[1].next_wake(), Instant::infinite_future());
 }
 
 TEST(AssociationRotation, ManyPhasesOneAfterAnother) {
-  PairOfTwo pair(kQuick);
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pair.pass(0) && pair.pass(1)) << i;
+  MetPair pair(kQuick);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(pair.pass(0) && pair.pass(1)) << i;
+    pair.change_keys();
+  }
   EXPECT_GT(pair.end(0).sending_phase(), 150u);
   EXPECT_EQ(pair.end(0).sending_phase(), pair.end(1).sending_phase());
 }
 
-// Who leads hears nothing, and must not go on to a phase whose key the peer cannot have.
-TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
-  PairOfTwo pair(kQuick);
+// The peer cannot have the keys before it has accepted.
+TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
+  MetPair pair(kQuick);
   for (int i = 0; i < 100; ++i) (void)pair.seal(0, bytes_of("lost"));
+  EXPECT_EQ(pair.messages(0).size(), 1u);
   EXPECT_EQ(pair.end(0).sending_phase(), 1u);
-  pair.now = pair.now + 1000s;
-  EXPECT_TRUE(pair.pass(0));
-  EXPECT_EQ(pair.end(0).sending_phase(), 1u);
+  EXPECT_TRUE(pair.pass(0) && pair.pass(1));
+  pair.pass_time(1000s);
+  EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+  EXPECT_TRUE(pair.pass(0) && pair.pass(1));
+}
+
+// And no further phase begins before the peer was heard in this one.
+TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
+  MetPair pair(kQuick);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));
+  for (const Bytes& offer : pair.messages(0)) (void)pair.open(1, offer);
+  for (const Bytes& accept : pair.messages(1)) (void)pair.open(0, accept);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(pair.messages(0).size(), 1u);  // asks
+    EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+    (void)pair.seal(0, bytes_of("lost"));
+    pair.now = pair.now + 20s;
+  }
+  EXPECT_EQ(pair.end(1).sending_phase(), 1u);
   EXPECT_TRUE(pair.pass(1));
   EXPECT_TRUE(pair.pass(0));
-  EXPECT_EQ(pair.end(0).sending_phase(), 2u);
+  EXPECT_TRUE(pair.pass(1));
+  pair.change_keys();
+  EXPECT_EQ(pair.end(0).sending_phase(), 3u);
+  EXPECT_EQ(pair.end(1).sending_phase(), 3u);
+}
+
+// 20 ms, 40 ms, ... a second, and every 15 s to a peer that has said nothing for a minute.
+TEST(AssociationRotation, AnOfferIsRepeatedAtGrowingIntervals) {
+  PairOfTwo pair;
+  EXPECT_TRUE(pair.pass(1));
+  std::vector<Duration> pauses;
+  for (int i = 0; i < 62; ++i) {
+    EXPECT_EQ(pair.messages(0).size(), 1u);
+    pauses.push_back(pair.ends[0].next_wake() - pair.now);
+    pair.now = pair.ends[0].next_wake();
+  }
+  EXPECT_EQ(pauses[0], Duration(20ms));
+  EXPECT_EQ(pauses[1], Duration(40ms));
+  EXPECT_EQ(pauses[6], Duration(1s));
+  EXPECT_EQ(pauses[59], Duration(1s));
+  EXPECT_EQ(pauses[61], Duration(15s));
 }
 
 TEST(AssociationRotation, WhoFollowsNeverBegins) {
-  PairOfTwo pair(kQuick);
+  MetPair pair(kQuick);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(pair.pass(1));
   pair.now = pair.now + 1000s;
-  EXPECT_TRUE(pair.pass(1));
-  EXPECT_EQ(pair.end(1).sending_phase(), 0u);
+  EXPECT_TRUE(pair.messages(1).empty());
+  EXPECT_EQ(pair.end(1).sending_phase(), 1u);
 }
 
 TEST(AssociationRotation, OvertakenDatagramsOfTheOldPhaseAreOpenedForAWhile) {
-  PairOfTwo pair(kQuick);
+  MetPair pair(kQuick);
   const Bytes early = pair.seal(0, bytes_of("early"));
   const Bytes late = pair.seal(0, bytes_of("late"));
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));
-  ASSERT_EQ(pair.end(1).receiving_phase(), 1u);
+  pair.change_keys();
+  ASSERT_EQ(pair.end(1).receiving_phase(), 2u);
+  pair.pass_time(2999ms);
   EXPECT_EQ(pair.open(1, early), bytes_of("early"));
-  pair.now = pair.now + 3s;
+  pair.pass_time(1ms);
   EXPECT_TRUE(pair.open(1, late).empty());
   EXPECT_EQ(pair.refused(1, Refusal::phase), 1u);
 }
 
 TEST(AssociationRotation, AForgedPhaseChangesNothing) {
-  PairOfTwo pair(kQuick);
-  for (unsigned form = 0x40; form < 0x44; ++form) {
+  MetPair pair(kQuick);
+  for (unsigned form = 0x50; form < 0x54; ++form) {
     Bytes forged = pair.seal(0, bytes_of("forged"));
     forged[0] = static_cast<std::byte>(form);
-    if (form == 0x40) continue;
+    if (form == 0x51) continue;
     EXPECT_TRUE(pair.open(1, forged).empty());
   }
-  EXPECT_EQ(pair.end(1).receiving_phase(), 0u);
-  EXPECT_EQ(pair.end(1).sending_phase(), 0u);
+  EXPECT_EQ(pair.end(1).receiving_phase(), 1u);
+  EXPECT_EQ(pair.end(1).sending_phase(), 1u);
   EXPECT_TRUE(pair.pass(0));
+}
+
+// What the peer accepts by is no half: nothing changes, and it is asked again.
+TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
+  struct : KeyExchange {
+    std::optional<Halves> make(const keys::Key& mixed) override {
+      auto halves = x25519().make(mixed);
+      halves->public_half = {};
+      return halves;
+    }
+    std::optional<keys::Key> agree(const keys::Key& own, const keys::Key& other) override {
+      return x25519().agree(own, other);
+    }
+  } zeros;
+  PairOfTwo pair({}, aead_maker(kAes), zeros);
+  EXPECT_TRUE(pair.pass(1));
+  for (int i = 0; i < 5; ++i) pair.pass_time(1s);
+  EXPECT_EQ(pair.end(0).sending_phase() + pair.end(1).sending_phase(), 0u);
+  EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
 // A line that loses, repeats and reorders: whatever arrives once is opened, nothing is opened
 // twice, and the two stay together.
 TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
+  std::uint64_t phases = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    PairOfTwo pair({.datagrams = 200});
+    PairOfTwo pair({.datagrams = 100});
     std::mt19937 dice(seed);
-    std::array<std::deque<Bytes>, 2> lines;
+    struct Sent {
+      Bytes datagram;
+      bool is_message = false;
+    };
+    std::array<std::deque<Sent>, 2> lines;
     std::set<Bytes> opened;
     std::uint64_t delivered = 0;
     for (unsigned i = 0; i < 2000; ++i) {
@@ -103,32 +216,35 @@ TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
       const Rank from = dice() % 2;
       auto& line = lines[from];
       Bytes plain = bytes_of("message " + std::to_string(i));
-      if (dice() % 4 != 0) line.push_back(pair.seal(from, plain));
+      if (dice() % 4 != 0) line.push_back({pair.seal(from, plain), false});
+      for (Bytes& message : pair.messages(from)) line.push_back({std::move(message), true});
       if (line.size() < 5) continue;
       const std::size_t at = dice() % line.size();
-      const Bytes datagram = line[at];
+      const auto [datagram, is_message] = line[at];
       line.erase(line.begin() + static_cast<std::ptrdiff_t>(at));
       if (dice() % 5 == 0) continue;
       const Bytes out = pair.open(1 - from, datagram);
-      ASSERT_FALSE(out.empty()) << "seed " << seed << ", step " << i;
-      ASSERT_TRUE(opened.insert(out).second);
+      ASSERT_EQ(out.empty(), is_message) << "seed " << seed << ", step " << i;
+      ASSERT_TRUE(is_message || opened.insert(out).second);
       ++delivered;
       ASSERT_TRUE(pair.open(1 - from, datagram).empty());
       const auto gap =
           static_cast<std::int64_t>(pair.end(0).sending_phase() - pair.end(1).sending_phase());
       ASSERT_TRUE(gap == 0 || gap == 1);
     }
-    EXPECT_GT(pair.end(0).sending_phase(), 5u);
+    phases += pair.end(0).sending_phase();
     EXPECT_EQ(pair.refused(0, Refusal::replayed) + pair.refused(1, Refusal::replayed), delivered);
   }
+  EXPECT_GT(phases, 100u);
 }
 
 // The same key never sees the same nonce: numbers go on over phases, and directions have keys of
 // their own.
 TEST(AssociationNonces, NoNumberIsUsedTwice) {
-  PairOfTwo pair(kQuick);
+  MetPair pair(kQuick);
   std::array<std::set<std::uint64_t>, 2> numbers;
   for (int i = 0; i < 500; ++i) {
+    pair.change_keys();
     for (const Rank from : {0, 1}) {
       const Bytes datagram = pair.seal(from, bytes_of("same"));
       Refusal refusal{};
@@ -136,7 +252,8 @@ TEST(AssociationNonces, NoNumberIsUsedTwice) {
       ASSERT_FALSE(pair.open(1 - from, datagram).empty());
     }
   }
-  EXPECT_EQ(*numbers[0].rbegin(), 500u);
+  EXPECT_GT(pair.end(0).sending_phase(), 80u);
+  EXPECT_EQ(numbers[0].size() + numbers[1].size(), 1000u);
 }
 
 TEST(AssociationNonces, EqualPlainTextsOfBothDirectionsLookDifferent) {

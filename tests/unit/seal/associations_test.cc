@@ -150,6 +150,19 @@ class TwoMeetings : public ::testing::Test {
 
   TwoMeetings() { start_over(); }
   void start_over() { ends_ = std::make_unique<std::array<Associations, 2>>(); }
+  // What both say about their keys, and nothing is lost.
+  void change_keys() {
+    for (bool any = true; any;) {
+      any = false;
+      for (const Rank from : {0, 1}) {
+        (*ends_)[from].on_wake(kNow);
+        while (const auto message = (*ends_)[from].poll_message()) {
+          EXPECT_FALSE(opens(1 - from, {message->datagram.begin(), message->datagram.end()}));
+          any = true;
+        }
+      }
+    }
+  }
   void meet(Rank at, unsigned meeting) {
     keys::Key name{};
     name[0] = static_cast<std::byte>(meeting);
@@ -219,6 +232,83 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
+// Of three meetings those by which anything was heard have their first phase behind them.
+TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
+  for (unsigned meeting = 3; meeting >= 1; --meeting) {
+    meet(0, meeting);
+    meet(1, meeting);
+  }
+  for (int i = 0; i < 9; ++i) (void)sealed(0);
+  Bytes by_first = sealed(0);  // with a number that is not used again below
+  start_over();
+  for (const Rank at : {0, 1}) {
+    meet(at, 1 + at);
+    meet(at, 2 - at);
+    meet(at, 3);
+  }
+  EXPECT_TRUE(pass(1));
+  change_keys();
+  EXPECT_TRUE(pass(0) && pass(1));
+  EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
+  EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
+  EXPECT_EQ((*ends_)[0].counters().phases, 1u);
+  // One that is heard now, and is the least, is sealed by from now on; its keys change first.
+  EXPECT_TRUE(opens(1, std::move(by_first)));
+  EXPECT_TRUE(pass(1));
+  change_keys();
+  EXPECT_TRUE(pass(0) && pass(1));
+  EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
+  EXPECT_EQ((*ends_)[0].at(1)->outbound_tag(), (*ends_)[1].at(0)->inbound_tag());
+  EXPECT_EQ((*ends_)[0].counters().phases, 2u);
+  EXPECT_EQ((*ends_)[1].counters().phases, 2u);
+}
+
+// However many peers: a wake takes a few exchanges, and is due again at once.
+TEST(AssociationsWake, DoesAFewExchangesAtATime) {
+  struct Counting final : KeyExchange {
+    std::optional<Halves> make(const keys::Key& mixed) override {
+      ++made;
+      return x25519().make(mixed);
+    }
+    std::optional<keys::Key> agree(const keys::Key& own, const keys::Key& other) override {
+      ++made;
+      return x25519().agree(own, other);
+    }
+    int made = 0;
+  };
+  constexpr Rank kPeers = 50;
+  constexpr Instant kNow{1};
+  Counting exchange;
+  Associations hub(0, {}, exchange);
+  std::vector<Associations> peers(kPeers);
+  const auto maker = aead_maker(AeadKind::aes_128_gcm);
+  const Slice byte{reinterpret_cast<const std::byte*>("x"), 1};
+  const auto to_hub = [&](Rank peer, Bytes datagram) { hub.open(kNow, peer, datagram); };
+  for (Rank i = 0; i < kPeers; ++i) {
+    hub.meet(kNow, i, keys_of(i, true), maker);
+    peers[i].meet(kNow, 0, keys_of(i, false), maker);
+    Bytes out(kOverheadBytes + 1);
+    peers[i].seal(kNow, {0, 1, 1, {&byte, 1}}, out);
+    to_hub(i, out);
+  }
+  int wakes = 0;
+  while (hub.next_wake() <= kNow) {
+    const int before = exchange.made;
+    hub.on_wake(kNow);
+    EXPECT_LE(exchange.made - before, 4);
+    ++wakes;
+    while (const auto message = hub.poll_message()) {
+      Bytes datagram(message->datagram.begin(), message->datagram.end());
+      peers[message->slot].open(kNow, 0, datagram);
+      peers[message->slot].on_wake(kNow);
+      while (const auto answer = peers[message->slot].poll_message())
+        to_hub(message->slot, {answer->datagram.begin(), answer->datagram.end()});
+    }
+  }
+  EXPECT_GT(wakes, 20);
+  EXPECT_EQ(hub.counters().phases, kPeers);
+}
+
 TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
   PairOfTwo pair;
   const Bytes datagram = pair.seal(0, bytes_of("for 1"));
@@ -243,7 +333,7 @@ TEST(AssociationsOpen, ManyPeersAreToldApartEvenWhereTagsAreEqual) {
   for (Rank i = 0; i < kPeers; ++i) {
     PairKeys here = keys_of(i, true);
     PairKeys there = keys_of(i, false);
-    here.inbound.tag = there.outbound.tag = 0x11110000 + i % 50;
+    here.inbound_tag = there.outbound_tag = 0x11110000 + i % 50;
     hub.meet(Instant{0}, i, here, aead_maker(AeadKind::aes_128_gcm));
     peers[i].meet(Instant{0}, 0, there, aead_maker(AeadKind::aes_128_gcm));
   }

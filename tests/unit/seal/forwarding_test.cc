@@ -149,7 +149,7 @@ TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
     const MutableByteSpan inner = MutableByteSpan(opened).subspan(kRelayHeadBytes);
     const Slice slice{plain.data(), plain.size()};
     if (path_message) {
-      sender.seal_path_message(now, 2, ByteSpan(plain), inner);
+      sender.seal_path_message(2, ByteSpan(plain), inner);
     } else {
       sender.seal(now, {2, plain.size(), plain.size(), {&slice, 1}}, inner);
     }

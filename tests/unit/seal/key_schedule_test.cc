@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "unit/seal/pair.h"
 
 namespace leeway::seal {
@@ -23,9 +25,10 @@ class PacketVectorTest : public ::testing::Test {
     return derive_pair(key_from(0, 1), key_from(32, 1), key_from(0x33, 0),
                        {key_from(0x11, 0), 0xAABB1234}, {key_from(0x22, 0), 0xCCDD5678}, 0, suite);
   }
-  static Bytes packet(AeadKind kind, const keys::Key& secret, const Header& header) {
+  static Bytes packet(AeadKind kind, const PairKeys& keys, Header header) {
     const auto cipher = make_aead(kind, true);
-    key_cipher(secret, *cipher);
+    key_cipher(keys, true, *cipher);
+    header.tag = keys.outbound_tag;
     const Bytes plain = bytes_of("leeway");
     Bytes out(kOverheadBytes + plain.size());
     encode_header(header, out);
@@ -36,44 +39,59 @@ class PacketVectorTest : public ::testing::Test {
 };
 
 TEST_F(PacketVectorTest, Aes128Gcm) {
-  const Direction direction = keys(0).outbound;
-  EXPECT_EQ(direction.tag, 0xCCDDA94F);
-  EXPECT_EQ(direction.secret,
-            array_of<32>("0f0845d1a73483c4d650b7cefbc1db1f1f6dc2fc44d69ec67750f354ac15dc3e"));
+  const PairKeys pair = keys(0);
+  EXPECT_EQ(pair.outbound_tag, 0xCCDDA94F);
   EXPECT_EQ(
-      packet(AeadKind::aes_128_gcm, direction.secret, {.tag = direction.tag, .counter = 1}),
-      from_hex("400000004fa9ddcc0100000000000000757a7382a561df374e1a2cdfc2cf9064b9f16210ce66"));
+      packet(AeadKind::aes_128_gcm, pair, {.counter = 1}),
+      from_hex("500000004fa9ddcc0100000000000000757a7382a561dffeabf28ccebcccca164d777423888a"));
 }
 
 TEST_F(PacketVectorTest, Aes128GcmInTheNextPhase) {
-  const Direction direction = keys(0).outbound;
+  PairKeys pair = keys(0);
+  next_phase(pair, key_from(64, 1));
+  EXPECT_EQ(pair.outbound_tag, 0xCCDDA94F);
   EXPECT_EQ(
-      packet(AeadKind::aes_128_gcm, next_phase(direction.secret),
-             {.phase = 1, .tag = direction.tag, .counter = 0x0102030405060708}),
-      from_hex("410000004fa9ddcc0807060504030201949945d651147537d977760cc04e15b5219169ad5b07"));
+      packet(AeadKind::aes_128_gcm, pair, {.phase = 1, .counter = 0x0102030405060708}),
+      from_hex("510000004fa9ddcc08070605040302015e6d550635738f33745c4bf1ba92fa09cafafd36e8d2"));
 }
 
 TEST_F(PacketVectorTest, Chacha20Poly1305) {
-  const Direction direction = keys(1).outbound;
   EXPECT_EQ(
-      packet(AeadKind::chacha20_poly1305, direction.secret, {.tag = direction.tag, .counter = 1}),
-      from_hex("400000004fa9ddcc010000000000000004f4d223abfcd48e66299f847ab1e4e500186ec62b72"));
+      packet(AeadKind::chacha20_poly1305, keys(1), {.counter = 1}),
+      from_hex("500000004fa9ddcc010000000000000004f4d223abfc2db70cf448afd1f4e15a9cdfd492b99a"));
 }
 
 TEST(DerivePair, BothProcessesDeriveTheSame) {
-  const PairKeys one = keys_of(3, true);
-  const PairKeys other = keys_of(3, false);
-  EXPECT_EQ(one.outbound.secret, other.inbound.secret);
-  EXPECT_EQ(one.inbound.secret, other.outbound.secret);
-  EXPECT_EQ(one.outbound.tag, other.inbound.tag);
-  EXPECT_EQ(one.inbound.tag, other.outbound.tag);
+  PairKeys one = keys_of(3, true);
+  PairKeys other = keys_of(3, false);
+  EXPECT_EQ(one.outbound_tag, other.inbound_tag);
+  EXPECT_EQ(one.inbound_tag, other.outbound_tag);
   EXPECT_NE(one.leads, other.leads);
+  for (unsigned phase = 0; phase < 3; ++phase) {
+    EXPECT_EQ(cipher_key(one, true), cipher_key(other, false));
+    EXPECT_EQ(cipher_key(one, false), cipher_key(other, true));
+    next_phase(one, key_from(phase, 1));
+    next_phase(other, key_from(phase, 1));
+  }
 }
 
 TEST(DerivePair, TheReceiverChoosesTheHighHalfOfATag) {
   const PairKeys keys = keys_of(3, true);
-  EXPECT_EQ(keys.inbound.tag >> 16, 0x1111u);
-  EXPECT_EQ(keys.outbound.tag >> 16, 0x2222u);
+  EXPECT_EQ(keys.inbound_tag >> 16, 0x1111u);
+  EXPECT_EQ(keys.outbound_tag >> 16, 0x2222u);
+}
+
+TEST(NextPhase, TakesBothTheRootAndTheAgreement) {
+  std::set<CipherKey> all;
+  for (unsigned number = 1; number <= 2; ++number) {
+    for (unsigned agreed = 1; agreed <= 2; ++agreed) {
+      PairKeys keys = keys_of(number, true);
+      all.insert(cipher_key(keys, true));
+      next_phase(keys, key_from(agreed, 0));
+      all.insert(cipher_key(keys, true));
+    }
+  }
+  EXPECT_EQ(all.size(), 6u);
 }
 
 TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
@@ -84,9 +102,9 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
   const auto secret = [&](const keys::Key& agreed, const keys::Key& shared,
                           const keys::Key& meeting, const Party& to, std::uint8_t lane,
                           std::uint8_t suite) {
-    return derive_pair(agreed, shared, meeting, self, to, lane, suite).outbound.secret;
+    return cipher_key(derive_pair(agreed, shared, meeting, self, to, lane, suite), true);
   };
-  const keys::Key plain = secret(zero, zero, zero, peer, 0, 0);
+  const CipherKey plain = secret(zero, zero, zero, peer, 0, 0);
   EXPECT_NE(plain, secret(one, zero, zero, peer, 0, 0));
   EXPECT_NE(plain, secret(zero, one, zero, peer, 0, 0));
   EXPECT_NE(plain, secret(zero, zero, one, peer, 0, 0));
@@ -99,7 +117,7 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
 TEST(DerivePair, TheTwoDirectionsHaveDifferentKeys) {
   for (unsigned number = 0; number < 20; ++number) {
     const PairKeys keys = keys_of(number, true);
-    EXPECT_NE(keys.outbound.secret, keys.inbound.secret);
+    EXPECT_NE(cipher_key(keys, true), cipher_key(keys, false));
   }
 }
 

@@ -61,9 +61,9 @@ class Process {
                                         {key_of(kOwn), 0}, {peer, 0}, 0, 0);
       seals_.meet(
           Instant{0}, slot, pair, [](bool) { return std::make_unique<OpensAll>(); }, meeting);
-      EXPECT_TRUE(sealing_.insert(pair.outbound.secret).second);
-      opening_.insert(pair.inbound.secret);
-      inbound_tags_[slot] = pair.inbound.tag;
+      EXPECT_TRUE(sealing_.insert(cipher_key(pair, true)).second);
+      opening_.insert(cipher_key(pair, false));
+      inbound_tags_[slot] = pair.inbound_tag;
     }
   }
   void open_one_of_each() {
@@ -82,8 +82,8 @@ class Process {
  private:
   std::map<keys::Key, Rank> slots_;
   Associations seals_;
-  std::set<keys::Key> sealing_;
-  std::set<keys::Key> opening_;
+  std::set<CipherKey> sealing_;
+  std::set<CipherKey> opening_;
   std::map<Rank, std::uint32_t> inbound_tags_;
   int taken_ = 0;
 };

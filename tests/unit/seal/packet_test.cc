@@ -13,7 +13,7 @@ TEST(SealHeader, HasTheBytesOfItsTable) {
   encode_header(
       {.phase = 2, .lane = 3, .view = 0x0504, .tag = 0x09080706, .counter = 0x11100F0E0D0C0B0A},
       out);
-  EXPECT_EQ(out, from_hex("42030405060708090a0b0c0d0e0f1011"));
+  EXPECT_EQ(out, from_hex("52030405060708090a0b0c0d0e0f1011"));
 }
 
 TEST(SealHeader, IsReadAsItWasWritten) {
@@ -41,7 +41,7 @@ TEST(SealHeader, RefusesOtherFormsAndVersions) {
   for (unsigned form = 0; form < 256; ++form) {
     datagram[0] = static_cast<std::byte>(form);
     Refusal refusal{};
-    EXPECT_EQ(decode_header(datagram, refusal).has_value(), form >= 0x40 && form <= 0x47) << form;
+    EXPECT_EQ(decode_header(datagram, refusal).has_value(), form >= 0x50 && form <= 0x57) << form;
   }
 }
 

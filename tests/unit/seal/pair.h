@@ -49,12 +49,28 @@ inline PairKeys keys_of(unsigned number, bool leads) {
   return derive_pair(agreed, shared, {}, first, second, 0, 0);
 }
 
+// The key of a direction, as a cipher gets it.
+struct NotedKey final : Cipher {
+  void set_key(const CipherKey& given, const NonceVector&) override { key = given; }
+  void seal(std::uint64_t, std::span<const Slice>, MutableByteSpan) override {}
+  bool open(std::uint64_t, MutableByteSpan) override { return false; }
+  CipherKey key{};
+};
+
+inline CipherKey cipher_key(const PairKeys& keys, bool seals) {
+  NotedKey noted;
+  key_cipher(keys, seals, noted);
+  return noted.key;
+}
+
 // Process 0 leads, process 1 follows; each knows the other by the slot of this number.
 struct PairOfTwo {
-  explicit PairOfTwo(const Rotation& rotation = {}, AeadKind kind = AeadKind::aes_128_gcm)
-      : ends{Associations(0, rotation), Associations(0, rotation)} {
-    ends[0].meet(now, 1, keys_of(1, true), aead_maker(kind));
-    ends[1].meet(now, 0, keys_of(1, false), aead_maker(kind));
+  explicit PairOfTwo(const Rotation& rotation = {},
+                     const CipherMaker& maker = aead_maker(AeadKind::aes_128_gcm),
+                     KeyExchange& exchange = x25519())
+      : ends{Associations(0, rotation, exchange), Associations(0, rotation, exchange)} {
+    ends[0].meet(now, 1, keys_of(1, true), maker);
+    ends[1].meet(now, 0, keys_of(1, false), maker);
   }
 
   Bytes seal(Rank from, const Bytes& plain) {
@@ -71,6 +87,30 @@ struct PairOfTwo {
   }
   bool pass(Rank from) {
     return open(static_cast<Rank>(1 - from), seal(from, bytes_of("x"))) == bytes_of("x");
+  }
+  // What an end says about its keys now.
+  std::vector<Bytes> messages(Rank from) {
+    std::vector<Bytes> all;
+    ends[from].on_wake(now);
+    while (const auto message = ends[from].poll_message())
+      all.emplace_back(message->datagram.begin(), message->datagram.end());
+    return all;
+  }
+  // All of it arrives, until both are silent.
+  void change_keys() {
+    for (bool any = true; any;) {
+      any = false;
+      for (const Rank from : {0, 1}) {
+        for (const Bytes& message : messages(from)) {
+          (void)open(1 - from, message);
+          any = true;
+        }
+      }
+    }
+  }
+  void pass_time(Duration time) {
+    now = now + time;
+    change_keys();
   }
   std::uint64_t refused(Rank at, Refusal reason) const {
     return ends[at].counters().refused_for(reason);

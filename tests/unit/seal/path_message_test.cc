@@ -87,5 +87,43 @@ TEST(RelayHeadBytes, OfOtherKindsAndWithNothingBehindThemAreNone) {
   EXPECT_FALSE(decode_path_message(good));
 }
 
+// WIRE 8.5
+TEST(ExchangeMessage, BytesAreThoseOfTheSpecification) {
+  ExchangeMessage offer{ExchangeMessage::Kind::offer, 0x01020304, {}};
+  offer.half.fill(std::byte{0xAB});
+  Bytes bytes(kExchangeMessageBytesMax);
+  EXPECT_EQ(encode_exchange_message(offer, bytes), 40u);
+  EXPECT_EQ(bytes, from_hex("0700000004030201abababababababababababababababab"
+                            "abababababababababababababababab"));
+  EXPECT_EQ(decode_exchange_message(bytes), offer);
+  bytes[0] = std::byte{8};
+  EXPECT_EQ(decode_exchange_message(bytes)->kind, ExchangeMessage::Kind::accept);
+  EXPECT_EQ(encode_exchange_message({ExchangeMessage::Kind::confirm}, bytes), 1u);
+  EXPECT_EQ(bytes[0], std::byte{9});
+  EXPECT_EQ(decode_exchange_message(from_hex("09"))->kind, ExchangeMessage::Kind::confirm);
+  EXPECT_EQ(decode_exchange_message(from_hex("0a"))->kind, ExchangeMessage::Kind::confirmed);
+}
+
+TEST(ExchangeMessage, OtherLengthsAndKindsAreNone) {
+  Bytes offer(kExchangeMessageBytesMax);
+  offer[0] = std::byte{7};
+  EXPECT_TRUE(decode_exchange_message(offer));
+  for (std::size_t bytes = 0; bytes < offer.size(); ++bytes)
+    EXPECT_FALSE(decode_exchange_message(ByteSpan(offer).first(bytes))) << bytes;
+  offer.push_back(std::byte{0});
+  EXPECT_FALSE(decode_exchange_message(offer));
+  offer.pop_back();
+  for (const std::size_t reserved : {1, 2, 3}) {
+    Bytes other = offer;
+    other[reserved] = std::byte{1};
+    EXPECT_FALSE(decode_exchange_message(other));
+  }
+  for (const unsigned kind : {0, 1, 6, 11, 255}) {
+    offer[0] = static_cast<std::byte>(kind);
+    EXPECT_FALSE(decode_exchange_message(offer)) << kind;
+  }
+  EXPECT_FALSE(decode_exchange_message(from_hex("0900")));
+}
+
 }  // namespace
 }  // namespace leeway::seal

@@ -7,21 +7,24 @@
 namespace leeway::sim::adversary {
 namespace {
 
-TEST(Adversary, BreaksNoneOfAHundredSeeds) {
+TEST(Adversary, BreaksNoneOfFourHundredSeeds) {
   std::uint64_t right = 0;
   std::uint64_t failed = 0;
   std::uint64_t refused = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  std::uint64_t key_phases = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Job job(seed);
     EXPECT_EQ(job.run(), "") << "leeway sim swarm --adversary --seeds " << seed << ".." << seed;
     right += job.right_calls();
     failed += job.failed_calls();
     refused += job.refused_tables();
+    key_phases += job.key_phases();
   }
   // Else nobody tampers, or nothing is left to tamper with.
-  EXPECT_GT(right, 500u);
+  EXPECT_GT(right, 2000u);
   EXPECT_GT(failed, 10u);
   EXPECT_GT(refused, 10u);
+  EXPECT_GT(key_phases, 1000u);
 }
 
 TEST(Adversary, DoesTheSameWithASeedTwice) {

@@ -50,7 +50,7 @@ TEST_P(Filtered, DropsAnotherTagAnotherFormAndWhatIsTooShort) {
   another_form[0] = std::byte{0x30};
   send(another_form);
   send(probe_packet(1));
-  send(Bytes(7, std::byte{0x40}));
+  send(Bytes(7, std::byte{0x50}));
   const Bytes last = sealed_like(kTagBase);
   send(last);
   const auto all = receive_all(*group_[1], 1);

@@ -178,6 +178,43 @@ TEST_F(SealedTransportTest, RefusedDatagramsLeaveNoGapAmongOthers) {
   EXPECT_EQ(count(1, "refused_replayed"), 1u);
 }
 
+// Where addresses do not change, and while nobody sends anything.
+TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
+  const OwnedTrain train(0, 100, pattern(100));
+  send_one(*ends_[1], train.train);
+  const auto rest = [&] {
+    for (int i = 0; i < 5; ++i) {
+      for (auto& end : ends_) {
+        end->wait(1ms);
+        EXPECT_LE(receive_all(*end, SIZE_MAX).size(), 1u);
+      }
+    }
+  };
+  rest();
+  EXPECT_EQ(count(0, "key_phases"), 1u);
+  EXPECT_EQ(count(1, "key_phases"), 1u);
+  send_one(*ends_[1], train.train);
+  rest();
+  now_ = now_ + 120s;
+  rest();
+  EXPECT_EQ(count(0, "key_phases"), 2u);
+  EXPECT_EQ(count(1, "key_phases"), 2u);
+}
+
+// What they say about it waits while a device reads all that there is room for.
+TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
+  inner_[0]->reads_on = true;
+  const OwnedTrain train(1, 100, pattern(100));
+  const OwnedTrain back(0, 100, pattern(100));
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(send_one(*ends_[0], train.train), 1u);
+  send_one(*ends_[1], back.train);
+  EXPECT_EQ(receive_all(*ends_[0], SIZE_MAX).size(), 1u);
+  EXPECT_EQ(line_.to[1].size(), 16u);
+  inner_[0]->reading = 0;
+  ends_[0]->wait(1ms);
+  EXPECT_EQ(line_.to[1].size(), 17u);
+}
+
 TEST_F(SealedTransportTest, NothingGoesToAStranger) {
   const OwnedTrain train(5, 100, pattern(100));
   EXPECT_EQ(send_one(*ends_[0], train.train), 1u);

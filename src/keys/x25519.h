@@ -1,0 +1,15 @@
+// X25519 (RFC 7748) by OpenSSL, on halves of 32 bytes.
+#pragma once
+
+#include <optional>
+
+#include "keys/derive.h"
+
+namespace leeway::keys {
+
+// Nothing: this machine's OpenSSL makes none.
+std::optional<Key> x25519_public_half(const Key& private_half);
+// What only the owners of the two halves can compute. Nothing: `other` is no public half.
+std::optional<Key> x25519_agree(const Key& private_half, const Key& other);
+
+}  // namespace leeway::keys
