@@ -35,7 +35,8 @@ Member::Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
     : engine_(config, paths, watcher),
       slots_(std::move(slots)),
       ranks_(by_slot(slots_, config.self)),
-      sizes_(slots_.size()) {}
+      sizes_(slots_.size()),
+      knows_size_(slots_.size()) {}
 
 Node::Node(const congestion::Settings& congestion) {
   answers_.reserve(kAnswersMax);

@@ -45,6 +45,8 @@ class Member {
   std::optional<std::size_t> agreed_bytes() const;
   // The ranks that have not.
   std::vector<Rank> untold_sizes() const;
+  // Each peer has answered what told it this rank's, or is gone; or ranks do not ask each other.
+  bool all_know_size() const;
 
  private:
   friend class Node;
@@ -59,8 +61,11 @@ class Member {
   std::uint64_t deaths_seen_ = 0;
   // The longest datagram that each rank's paths carry, this one's included; 0: not known
   std::vector<std::uint16_t> sizes_;
-  Rank size_asked_ = 0;     // ranks below were asked for theirs
-  bool size_told_ = false;  // all ranks were told this one's
+  std::vector<bool> knows_size_;  // by rank: it has answered what told it this one's
+  Rank size_asked_ = 0;           // ranks below were asked for theirs
+  bool size_told_ = false;        // all ranks were told this one's
+  bool size_leaving_ = false;     // those that may not know it are told again
+  std::uint32_t first_told_ = 0;  // number of the first question with this one's; 0: none
 };
 
 struct SizeCounters {
@@ -109,6 +114,9 @@ class Node {
   // something. Not `measured`: this rank means the size that it has, whatever its paths carry.
   // Whether this rank's own is known.
   bool agree_on_size(Member& member, bool measured);
+  // Before a member leaves: tells its size to the peers that may still wait for it. To be repeated
+  // until Member::all_know_size().
+  void tell_size(Member& member);
   // A rank to which no datagram of a useful length passes, although short ones do; or kNoRank.
   Rank too_narrow(const Member& member) const;
 

@@ -53,6 +53,9 @@ void Node::on_size(Instant now, Rank slot, const wire::Prefix& prefix, const wir
   if (from == kNoRank) return refuse(wire::Refusal::epoch);
   if (size.bytes >= limits::kDatagramBytesMin) member->sizes_[from] = size.bytes;
   const std::uint16_t own = member->sizes_[member->config().self];
+  if (size.role == Role::yours && member->first_told_ != 0 &&
+      prefix.sequence - member->first_told_ <= size_questions_ - member->first_told_)
+    member->knows_size_[from] = true;
   if (size.role == Role::mine && own != 0) answer(Role::yours, own);
 }
 
@@ -149,6 +152,12 @@ bool Node::agree_on_size(Member& member, bool measured) {
   return own != 0;
 }
 
+void Node::tell_size(Member& member) {
+  member.size_leaving_ = true;
+  member.size_asked_ = 0;
+  asks_size_ = &member;
+}
+
 Rank Node::too_narrow(const Member& member) const {
   for (Rank rank = 0; rank < member.slots_.size(); ++rank) {
     if (rank != member.config().self && paths_[member.slots_[rank]]->size.too_narrow()) return rank;
@@ -176,7 +185,8 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
     const Rank rank = member.size_asked_++;
     // Once it is known all are told, later those that have not told theirs
     const bool news = member.sizes_[self] != 0 && !member.size_told_;
-    if (rank == self || (member.sizes_[rank] != 0 && !news)) continue;
+    const bool waits = member.size_leaving_ && !member.knows_size_[rank];
+    if (rank == self || (member.sizes_[rank] != 0 && !news && !waits)) continue;
     out.start(member.slots_[rank]);
     const wire::Prefix prefix{.type = wire::PacketType::size,
                               .epoch = member.config().epoch,
@@ -184,6 +194,7 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
                               .destination = rank,
                               .sequence = ++size_questions_};
     const wire::Size size{.role = wire::Size::Role::mine, .bytes = member.sizes_[self]};
+    if (size.bytes != 0 && member.first_told_ == 0) member.first_told_ = size_questions_;
     out.append(wire::encode_size(prefix, size, out.scratch(wire::kSizeBytes)), {});
     return true;
   }
@@ -197,6 +208,15 @@ std::vector<Rank> Member::untold_sizes() const {
     if (sizes_[rank] == 0) untold.push_back(rank);
   }
   return untold;
+}
+
+bool Member::all_know_size() const {
+  if (sizes_[config().self] == 0) return true;
+  for (Rank rank = 0; rank < sizes_.size(); ++rank) {
+    if (rank != config().self && !knows_size_[rank] && !engine_.endpoint().is_gone(rank))
+      return false;
+  }
+  return true;
 }
 
 std::optional<std::size_t> Member::agreed_bytes() const {

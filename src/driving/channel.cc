@@ -185,6 +185,7 @@ void Channel::leave() {
     return driver_->run_until([this] { return active_.empty(); }, steady_now() + patience);
   };
   const bool finished = at_peace(closing_patience());
+  tell_size();
   {
     Driver::Session session(*driver_);
     const Instant now = steady_now();
@@ -198,6 +199,24 @@ void Channel::leave() {
   }
   const auto left = [&] { return endpoint().left() || !driver_->transport_->status().ok(); };
   driver_->run_until(left, Instant::infinite_future());
+}
+
+// What told a peer how long datagrams may be can have been lost. That peer still makes its
+// communicator, and nobody else can tell it.
+void Channel::tell_size() {
+  const Instant deadline = steady_now() + closing_patience();
+  const auto known = [this] { return member_->all_know_size(); };
+  while (steady_now() < deadline) {
+    Duration pause{0};
+    {
+      Driver::Session session(*driver_);
+      if (known()) return;
+      session.node().tell_size(*member_);
+      session.node().touch(*member_);
+      pause = endpoint().slowest_timeout();
+    }
+    driver_->run_until(known, std::min(deadline, steady_now() + pause));
+  }
 }
 
 // The node and the driver forget this member, as soon as nobody reads its memory.

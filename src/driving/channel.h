@@ -114,6 +114,7 @@ class Channel final : private MemoryWatcher {
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
+  void tell_size();
   void quit();
 
   const std::shared_ptr<Driver> driver_;

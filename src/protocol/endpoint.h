@@ -186,7 +186,8 @@ class Endpoint {
   const Status& given_up() const { return given_up_; }
   // The first peer that was found dead; ok: none.
   const Status& first_death() const { return first_death_; }
-  // A peer has said good-bye, or is dead.
+  // The peer has said good-bye, or is dead.
+  bool is_gone(Rank peer) const { return links_[peer].gone; }
   bool any_gone() const { return any_gone_; }
   // Of the peers that the oldest collective still sends to, the share that has opened it. While
   // some have not, the others' links are not to get their turns: all ranks would send to them at

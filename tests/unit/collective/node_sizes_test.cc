@@ -123,6 +123,22 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
+// What told the peer can have been lost, and nobody else can say it.
+TEST_F(NodeSizes, WhoLeavesMakesSureThatPeersKnowItsSize) {
+  EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
+  carries = 0;
+  ask_until([&] { return members[1]->untold_sizes() == std::vector<Rank>{0}; });
+  EXPECT_FALSE(members[0]->all_know_size());
+  carries = 9000;
+  processes.pass(1s);
+  EXPECT_EQ(members[1]->untold_sizes(), std::vector<Rank>{0}) << "nobody has asked again";
+  processes[0].tell_size(*members[0]);
+  processes[0].touch(*members[0]);
+  processes.pass(100ms);
+  EXPECT_TRUE(members[1]->untold_sizes().empty());
+  EXPECT_TRUE(members[0]->all_know_size());
+}
+
 TEST_F(NodeSizes, APathThatCarriesNothingUsefulIsNamed) {
   carries = 200;
   const auto narrow = [&] { return processes[0].too_narrow(*members[0]) != kNoRank; };
