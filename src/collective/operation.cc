@@ -243,6 +243,8 @@ void Operation::report_noise() {
     packets += flow.packets;
     arrived += flow.arrived_count;
   }
+  // What the others brought cannot be told from this rank's own.
+  if (arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
   const CollectiveOptions& options = request_->spec.options;
