@@ -12,6 +12,11 @@ namespace {
 // the slowest link.
 constexpr int kPatienceTimeouts = 64;
 
+// How often, and how long at most, peers are told what they may still wait for. Who left before
+// answers no more.
+constexpr int kTellTimeouts = 8;
+constexpr Duration kTellMax = std::chrono::seconds(1);
+
 // How long trains of an aborted operation may take to leave the transport's queue before they are
 // dropped.
 constexpr Duration kAbortPatience = std::chrono::milliseconds(50);
@@ -204,7 +209,8 @@ void Channel::leave() {
 // What told a peer how long datagrams may be can have been lost. That peer still makes its
 // communicator, and nobody else can tell it.
 void Channel::tell_size() {
-  const Instant deadline = steady_now() + closing_patience();
+  const Duration patience = closing_patience() / kPatienceTimeouts * kTellTimeouts;
+  const Instant deadline = steady_now() + std::min(patience, kTellMax);
   const auto known = [this] { return member_->all_know_size(); };
   while (steady_now() < deadline) {
     Duration pause{0};
