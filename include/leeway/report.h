@@ -129,8 +129,8 @@ struct CollectiveReport {
   // Variance of an element of the result by loss, in the square of its unit, mean over our shard:
   // noise.loss_variance, of a sum times the square of the number of contributors. The estimate is
   // unbiased: where the shard has few elements it may be far off, and below 0, and its mean over
-  // calls is right. 0: nothing was lost. NaN: something was, and noise.measured is false, as where
-  // nothing came of the others.
+  // calls is right. 0: nothing was lost. NaN: something was, and noise.measured is false, as under
+  // augmented where nothing came of the others.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // Of send and recv one, of exchange() one each in the caller's order; else empty

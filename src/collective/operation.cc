@@ -243,11 +243,11 @@ void Operation::report_noise() {
     packets += flow.packets;
     arrived += flow.arrived_count;
   }
-  // What the others brought cannot be told from this rank's own.
-  if (arrived == 0 && packets > 0) return;
+  const CollectiveOptions& options = request_->spec.options;
+  // The control variate and this rank's own say nothing of what the others would have brought.
+  if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
-  const CollectiveOptions& options = request_->spec.options;
   const estimate::NoiseEstimate noise = estimate::estimate_noise(
       meter_.complete({.ranks = static_cast<std::uint32_t>(plan_.size),
                        .shrinks = options.estimator == Estimator::zero_fill}));
