@@ -30,7 +30,7 @@ void keep_error(std::string_view text);
 // printf-style.
 [[gnu::format(printf, 2, 3)]] Code failed_with(Code code, const char* format, ...);
 
-// Empty before the first failure. A copy of the calling thread's, valid until its next call of this.
+// Empty before the first failure. The calling thread's own copy, valid until it calls this again.
 const char* last_error();
 // Reads NCCL_DEBUG and NCCL_DEBUG_FILE again.
 void reread_debug_variables();
