@@ -122,7 +122,7 @@ struct CallLedger {
 // Words for a finding: the call, the rank, and the virtual time.
 std::string where(Instant now, Rank rank, const CallLedger& call);
 
-// Of two spans of one length.
+// Whether two spans of one length hold the same bits.
 inline bool equal_bits(std::span<const float> a, std::span<const float> b) {
   return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }

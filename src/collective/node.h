@@ -63,8 +63,7 @@ class Member {
   std::vector<std::uint16_t> sizes_;
   std::vector<bool> knows_size_;  // by rank: it has answered what told it this one's
   Rank size_asked_ = 0;           // ranks below were asked for theirs
-  bool size_told_ = false;        // all ranks were told this one's
-  bool size_leaving_ = false;     // those that may not know it are told again
+  bool size_told_ = false;        // all ranks that may not know this one's were told it
   std::uint32_t first_told_ = 0;  // number of the first question with this one's; 0: none
 };
 

@@ -153,7 +153,7 @@ bool Node::agree_on_size(Member& member, bool measured) {
 }
 
 void Node::tell_size(Member& member) {
-  member.size_leaving_ = true;
+  member.size_told_ = false;
   member.size_asked_ = 0;
   asks_size_ = &member;
 }
@@ -184,9 +184,8 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
   while (member.size_asked_ < member.slots_.size()) {
     const Rank rank = member.size_asked_++;
     // Once it is known all are told, later those that have not told theirs
-    const bool news = member.sizes_[self] != 0 && !member.size_told_;
-    const bool waits = member.size_leaving_ && !member.knows_size_[rank];
-    if (rank == self || (member.sizes_[rank] != 0 && !news && !waits)) continue;
+    const bool news = member.sizes_[self] != 0 && !member.size_told_ && !member.knows_size_[rank];
+    if (rank == self || (member.sizes_[rank] != 0 && !news)) continue;
     out.start(member.slots_[rank]);
     const wire::Prefix prefix{.type = wire::PacketType::size,
                               .epoch = member.config().epoch,

@@ -12,8 +12,8 @@ namespace {
 // the slowest link.
 constexpr int kPatienceTimeouts = 64;
 
-// How often, and how long at most, peers are told what they may still wait for. Who left before
-// answers no more.
+// How often, and how long at most, peers are told what they may still wait for. A peer that
+// left before answers no more.
 constexpr int kTellTimeouts = 8;
 constexpr Duration kTellMax = std::chrono::seconds(1);
 

@@ -7,9 +7,10 @@
 
 namespace leeway::keys {
 
-// Nothing: this machine's OpenSSL makes none.
+// Returns nullopt if this machine's OpenSSL makes none.
 std::optional<Key> x25519_public_half(const Key& private_half);
-// What only the owners of the two halves can compute. Nothing: `other` is no public half.
+// What only the owners of the two halves can compute. Returns nullopt if `other` is no
+// public half.
 std::optional<Key> x25519_agree(const Key& private_half, const Key& other);
 
 }  // namespace leeway::keys

@@ -188,6 +188,7 @@ class Endpoint {
   const Status& first_death() const { return first_death_; }
   // The peer has said good-bye, or is dead.
   bool is_gone(Rank peer) const { return links_[peer].gone; }
+  // At least one peer is.
   bool any_gone() const { return any_gone_; }
   // Of the peers that the oldest collective still sends to, the share that has opened it. While
   // some have not, the others' links are not to get their turns: all ranks would send to them at

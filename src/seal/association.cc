@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of an offer and a confirm, until they are answered. A peer that says nothing for long may be
-// gone, or stopped.
+// Pauses between sendings of an offer or a confirm that is not answered. A peer that says nothing
+// for long may be gone, or stopped.
 constexpr Duration kPauseMin = 20ms;
 constexpr Duration kPauseMax = 1s;
 constexpr int kSendingsOften = 60;

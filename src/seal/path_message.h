@@ -33,7 +33,7 @@ inline constexpr std::size_t kPathMessageBytesMax = 28;
 
 // Gives how many bytes of `out` it takes.
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out);
-// Nothing: of another length or kind.
+// Returns nullopt if length or kind are others.
 std::optional<PathMessage> decode_path_message(ByteSpan bytes);
 
 // What stands before a sealed datagram that goes through a third process (WIRE 9.8). Sealed with it
@@ -55,7 +55,7 @@ inline constexpr std::size_t kRelayHeadBytes = 12;
 
 // `out` is kRelayHeadBytes long at least.
 void encode_relay_head(const RelayHead& head, MutableByteSpan out);
-// Nothing: no datagram that is relayed.
+// Returns nullopt if it is no datagram that is relayed.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
 // By which both go to the next key phase (association.h).
@@ -78,7 +78,7 @@ inline constexpr std::size_t kExchangeMessageBytesMax = 40;
 
 // Gives how many bytes of `out` it takes.
 std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out);
-// Nothing: of another length or kind.
+// Returns nullopt if length or kind are others.
 std::optional<ExchangeMessage> decode_exchange_message(ByteSpan bytes);
 
 }  // namespace leeway::seal

@@ -232,7 +232,7 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
-// Of three meetings those by which anything was heard have their first phase behind them.
+// Those of three meetings by which anything was heard have their first phase behind them.
 TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   for (unsigned meeting = 3; meeting >= 1; --meeting) {
     meet(0, meeting);

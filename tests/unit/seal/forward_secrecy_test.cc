@@ -1,5 +1,5 @@
-// Who recorded everything, and reads the memory of both processes later, opens nothing that was
-// sealed before the present phase (WIRE 8.5).
+// A reader who recorded everything, and reads the memory of both processes later, opens nothing
+// that was sealed before the present phase (WIRE 8.5).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -136,8 +136,8 @@ class ChainOfHashes final : public KeyExchange {
   }
 };
 
-// Who holds what a process keeps as long as it lives, so the root of phase 0, and has read all
-// messages, computes whatever can be computed of these.
+// An attacker who holds what a process keeps as long as it lives, so the root of phase 0, and has
+// read all messages, computes whatever can be computed of these.
 bool opens_phase_one(KeyExchange& exchange) {
   PairOfTwo pair({}, aead_maker(AeadKind::aes_128_gcm), exchange);
   std::vector<keys::Key> known = {keys::Key{}};
