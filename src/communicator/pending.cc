@@ -41,8 +41,7 @@ void PendingState::finish(Outcome outcome) {
 }
 
 void PendingState::on_done(Callback callback) {
-  if (generation_ != driving::fork_generation()) return;
-  {
+  if (!forked()) {  // the parent's thread may have held the lock
     const std::lock_guard lock(mutex_);
     if (!done()) return callbacks_.push_back(std::move(callback));
   }
@@ -50,7 +49,7 @@ void PendingState::on_done(Callback callback) {
 }
 
 PendingState::Outcome PendingState::wait() {
-  if (generation_ != driving::fork_generation()) return driving::forked();
+  if (forked()) return driving::forked();
   if (!done() && driving::in_callback()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "PendingCommunicator::wait: a callback must not wait");
@@ -68,14 +67,14 @@ PendingState::Outcome PendingState::wait() {
 }
 
 void PendingState::abort() {
-  if (generation_ != driving::fork_generation()) return;
+  if (forked()) return;
   thread_.request_stop();
   finish(Status::error(StatusCode::kCancelled, "the communicator was aborted before it was made"));
 }
 
 void PendingState::drop(std::shared_ptr<PendingState> state) {
   if (state == nullptr) return;
-  if (state->generation_ != driving::fork_generation()) {
+  if (state->forked()) {
     // The thread is the parent's, and may have held the lock: nobody destroys either.
     (void)new (std::nothrow) std::shared_ptr<PendingState>(std::move(state));
     return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose

@@ -27,7 +27,7 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   // The first outcome counts. A communicator that comes too late is aborted.
   void finish(Outcome outcome);
 
-  bool done() const { return done_.load(std::memory_order_acquire); }
+  bool done() const { return done_.load(std::memory_order_acquire) || forked(); }
   void on_done(Callback callback);
   Outcome wait();
   void abort();
@@ -38,6 +38,9 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   std::shared_ptr<WorkState> work;
 
  private:
+  // The call is the parent's.
+  bool forked() const { return generation_ != driving::fork_generation(); }
+
   const std::uint32_t generation_ = driving::fork_generation();
   std::atomic<bool> done_{false};
   std::mutex mutex_;

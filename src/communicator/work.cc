@@ -5,7 +5,7 @@
 namespace leeway {
 
 bool Work::done() const {
-  return state_ != nullptr && state_->done.load(std::memory_order_acquire);
+  return state_ != nullptr && state_->over();
 }
 
 Result<CollectiveReport> Work::wait() {
@@ -25,10 +25,7 @@ bool Work::test() {
 }
 
 void Work::on_done(std::function<void()> callback) {
-  if (state_ == nullptr || !callback) return;
-  const auto driver = state_->driver.lock();
-  if (!done() && driver != nullptr && driver->forked()) return;  // nobody will call it
-  state_->call_when_done(std::move(callback));
+  if (state_ != nullptr && callback) state_->call_when_done(std::move(callback));
 }
 
 Status Work::wait_all(std::span<Work> works) {

@@ -85,19 +85,17 @@ Result<CollectiveReport> Driver::wait(WorkState& work) {
 }
 
 bool Driver::wait_for(WorkState& work, Duration patience) {
-  const auto done = [&work] { return work.done.load(std::memory_order_acquire); };
-  if (done() || patience.count() <= 0) return done();
+  if (work.over() || patience.count() <= 0) return work.over();
   const Instant now = steady_now();
   (void)await(work, patience < Instant::infinite_future() - now ? now + patience
                                                                 : Instant::infinite_future());
-  return done();
+  return work.over();
 }
 
 Status Driver::await(WorkState& work, Instant until) {
-  if (work.done.load(std::memory_order_acquire)) return Status();
+  if (work.over()) return Status();
   const std::shared_ptr<Driver> driver = work.driver.lock();
   if (driver == nullptr) return Status();  // it was done before its driver went
-  if (driver->generation_ != fork_generation()) return driving::forked();
   if (in_callback()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "wait: a callback must not wait, because the thread that calls it is the "
@@ -114,7 +112,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     return static_cast<std::size_t>(
         std::find_if(works.begin(), works.end(),
                      [](const WorkState* work) {
-                       return work != nullptr && work->done.load(std::memory_order_acquire);
+                       return work != nullptr && work->over();
                      }) -
         works.begin());
   };
@@ -122,7 +120,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
   for (WorkState* const work : works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
-  if (driver == nullptr || driver->forked() || first_done() < works.size()) return first_done();
+  if (driver == nullptr || first_done() < works.size()) return first_done();
   // Whoever brings one of them about may be another thread or another driver's.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
@@ -151,7 +149,7 @@ void Driver::finish(WorkState& work) {
 
 void Driver::help(WorkState& work) {
   const std::shared_ptr<Driver> driver = work.driver.lock();
-  if (driver == nullptr || driver->generation_ != fork_generation()) return;
+  if (driver == nullptr) return;
   const Instant now = steady_now();
   if (!driver->role_.acquire_to_poll(now)) return;
   driver->step(now);

@@ -9,6 +9,7 @@
 
 #include "collective/request.h"
 #include "driving/callback.h"
+#include "driving/fork.h"
 
 namespace leeway::driving {
 class Driver;
@@ -23,20 +24,30 @@ struct WorkState {
   std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
   std::weak_ptr<driving::Driver> driver;  // who brings it about
 
-  // Once it is done.
+  // The operation is the parent's, which goes on with it: nobody in this process does.
+  bool orphaned() const {
+    return generation_ != driving::fork_generation() && !done.load(std::memory_order_acquire);
+  }
+  // There is nothing to wait for.
+  bool over() const { return done.load(std::memory_order_acquire) || orphaned(); }
+
+  // Once it is over.
   Result<CollectiveReport> outcome() const& {
+    if (orphaned()) return driving::forked();
     if (!request.status.ok()) return request.status;
     return request.report;
   }
   Result<CollectiveReport> outcome() && {
+    if (orphaned()) return driving::forked();
     if (!request.status.ok()) return request.status;
     return std::move(request.report);
   }
 
-  // Calls back when it is done: at once if it is, else whoever finds that out first calls.
+  // Calls back when it is over: at once if it is, else whoever finds that out first calls.
   void call_when_done(Callback callback) {
-    {
-      std::lock_guard lock(mutex_);
+    // (In a forked child the mutex may be held for ever.)
+    if (!orphaned()) {
+      const std::lock_guard lock(mutex_);
       if (!done.load(std::memory_order_acquire)) {
         callbacks_.push_back(std::move(callback));
         return;
@@ -53,6 +64,7 @@ struct WorkState {
   }
 
  private:
+  const std::uint32_t generation_ = driving::fork_generation();
   std::mutex mutex_;
   std::vector<Callback> callbacks_;
 };

@@ -35,6 +35,16 @@ struct Board {
   std::atomic<int> over;  // ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
+  // What lossy calls of an estimator said of their error, and what it was: sums over calls, of
+  // which each counts its mean over elements. Only calls that lost something count.
+  struct Error {
+    std::atomic<std::uint64_t> calls;
+    std::atomic<double> said;
+    std::atomic<double> true_square;
+    std::atomic<double> difference_square;  // of said - true
+  };
+  std::array<Error, kEstimatorCount> errors;
+
   // Of results that all ranks hold alike, by program and step.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
 

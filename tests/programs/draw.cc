@@ -76,6 +76,8 @@ class Maker {
         wrong();
       } else if (what == 53) {
         mismatch();
+      } else if (what == 54) {
+        fork();
       } else if (makes && what < 52) {
         destroy_everywhere();
       } else if (what < 55) {
@@ -162,12 +164,18 @@ class Maker {
     }
     const bool lossy = one.kind == Kind::all_reduce || one.kind == Kind::reduce ||
                        one.kind == Kind::reduce_scatter;
-    if (lossy && !nccl() && dice_.one_in(6)) {
+    if (lossy && !nccl() && dice_.one_in(program_.route == Route::faulted ? 2 : 6)) {
       one.delivery = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
       one.type = DataType::f32;
       one.op = dice_.one_in(2) ? ReduceOp::sum : ReduceOp::avg;
-      one.estimator = static_cast<Estimator>(dice_.below(6));
+      one.estimator = static_cast<Estimator>(dice_.below(kEstimatorCount));
       one.uneven = one.displaced = false;
+      // Shards of up to a hundred datagrams, so that errors can be compared with what is reported.
+      if (program_.route == Route::faulted && dice_.one_in(2)) {
+        one.kind = Kind::reduce_scatter;
+        one.allocation = -1;
+        one.count = std::size_t{1} << dice_.between(6, 15);
+      }
     }
     add(std::move(one));
   }
@@ -220,6 +228,15 @@ class Maker {
     Step one = step(Kind::mismatch, comm);
     one.who = 1u << dice_.below(at(comm).members.size());
     one.root = static_cast<int>(dice_.below(at(comm).members.size()));
+    one.count = 1 + count();
+    add(std::move(one));
+  }
+
+  void fork() {
+    const int comm = some_comm(false);
+    if (nccl()) return collective();
+    Step one = step(Kind::fork, comm);
+    one.who = 1u << dice_.below(at(comm).members.size());
     one.count = 1 + count();
     add(std::move(one));
   }

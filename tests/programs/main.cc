@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +22,7 @@
 #include <string>
 #include <thread>
 
+#include "programs/board.h"
 #include "programs/runner.h"
 #include "programs/shrink.h"
 
@@ -110,6 +113,29 @@ struct Tally {
   std::map<Verdict::What, std::uint64_t> failures;
 };
 
+// What lossy calls of one estimator said of their error, and what it was.
+struct Coverage {
+  std::uint64_t calls = 0;
+  double said = 0.0;
+  double true_square = 0.0;
+  double difference_square = 0.0;
+
+  void add(const Board::Error& error) {
+    calls += error.calls;
+    said += error.said;
+    true_square += error.true_square;
+    difference_square += error.difference_square;
+  }
+  // Standard errors between the two sums.
+  double sigmas() const {
+    return calls == 0 ? 0.0 : std::abs(said - true_square) / std::sqrt(difference_square);
+  }
+  // A tenth of the error is allowed, which is a fifth of its square.
+  bool holds() const {
+    return calls < 100 || sigmas() < 4.0 || std::abs(said - true_square) < 0.2 * true_square;
+  }
+};
+
 class Swarm {
  public:
   explicit Swarm(const Arguments& arguments) : arguments_(arguments) {}
@@ -138,6 +164,7 @@ class Swarm {
       progress(false);
     }
     progress(true);
+    judge_coverage();
     summarize();
     return failed_ == 0 ? 0 : 1;
   }
@@ -157,6 +184,7 @@ class Swarm {
                                    : static_cast<std::uint64_t>(std::max(0, verdict.program)) + 1;
     tally.programs += done;
     programs_ += done;
+    for (std::size_t i = 0; i < coverage_.size(); ++i) coverage_[i].add(run.board().errors[i]);
     if (verdict.right()) return;
     ++failed_;
     ++tally.failures[verdict.what];
@@ -210,6 +238,23 @@ class Swarm {
     if (last) std::fprintf(stderr, "\n");
   }
 
+  // (Zero fill is biased, so its error is more than its variance.)
+  void judge_coverage() {
+    for (std::size_t i = 1; i < coverage_.size(); ++i) {
+      const Coverage& one = coverage_[i];
+      const std::string name(to_string(static_cast<Estimator>(i)));
+      if (one.calls > 0 && !arguments_.quiet)
+        std::printf("%-16s %5llu lossy shards: predicted error / measured %.3f, %.1f sigma\n",
+                    name.c_str(), static_cast<unsigned long long>(one.calls),
+                    std::sqrt(std::max(0.0, one.said / one.true_square)), one.sigmas());
+      if (one.holds()) continue;
+      ++failed_;
+      std::fprintf(stderr, "FAILED: %s predicts an error of %.3f of the one measured, %.1f sigma\n",
+                   name.c_str(), std::sqrt(std::max(0.0, one.said / one.true_square)),
+                   one.sigmas());
+    }
+  }
+
   void summarize() {
     std::printf("%-22s %9s %6s %6s %6s %6s\n", "route", "programs", "wrong", "hangs", "deaths",
                 "leaks");
@@ -239,6 +284,7 @@ class Swarm {
   std::uint64_t programs_ = 0;
   std::uint64_t failed_ = 0;
   std::map<std::string, Tally> tallies_;
+  std::array<Coverage, kEstimatorCount> coverage_;
   std::vector<std::pair<std::uint64_t, Verdict>> failures_;
 };
 

@@ -1,9 +1,12 @@
 #include "programs/player.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
@@ -291,6 +294,8 @@ bool Player::perform(const Step& step) {
     }
     case Kind::mismatch:
       return differ(step, rank, size);
+    case Kind::fork:
+      return !among || fork_child(step, rank, size);
     default:
       return call(step, rank, size);
   }
@@ -319,6 +324,54 @@ bool Player::differ(const Step& step, int rank, int size) {
   if (outcome.ok()) return fail(std::string(to_string(own.kind)) + " that differs is ok");
   if (outcome.status().code() == StatusCode::kMismatch) return true;
   return fail(std::string(to_string(own.kind)) + " that differs: " + outcome.status().c_str());
+}
+
+// Nothing in the child stands still, and the parent goes on.
+bool Player::fork_child(const Step& step, int rank, int size) {
+  const int child = ::fork();
+  if (child < 0) return fail(std::string("fork(): ") + std::strerror(errno));
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::string fault = fault_of_child(step, rank, size);
+    if (!fault.empty()) fail("in a forked child: " + fault);
+    ::_exit(0);
+  }
+  int outcome = 0;
+  while (::waitpid(child, &outcome, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  move();
+  if (outcome != 0) return fail("a forked child dies: " + std::to_string(outcome));
+  return board_.failed == 0;
+}
+
+std::string Player::fault_of_child(const Step& step, int rank, int size) {
+  Step own = step;
+  own.kind = Kind::all_reduce;
+  own.in_place = false;
+  std::vector<float> values(step.count);
+  std::vector<float> results(step.count);
+  const Extent extent = extent_of(own, rank, size);
+  Call one;
+  one.step = &own;
+  one.rank = rank;
+  one.size = size;
+  one.extent = &extent;
+  one.input = {values.data(), own.count, DataType::f32};
+  one.output = {results.data(), own.count, DataType::f32};
+  const Outcome blocking = comm(step.comm)->run(one);
+  if (blocking.ok()) return "a call is ok";
+  if (blocking.status().code() != StatusCode::kUnavailable) return blocking.status().c_str();
+  if (comm(step.comm)->start(one)->wait().ok()) return "a call in flight is ok";
+  for (const auto& under : underway_) {
+    if (under->flight == nullptr || under->how == Way::How::called) continue;
+    if (!under->flight->test()) return "what the parent has in flight is not over";
+    (void)under->flight->wait();  // it may have been done
+  }
+  if (comm(step.comm)->split(0, 0, step.ways[static_cast<std::size_t>(rank)].how).ok())
+    return "split() is ok";
+  comm(step.comm)->abort();
+  comms_.clear();
+  return {};
 }
 
 bool Player::make(const Step& step, int rank, int size) {
@@ -507,6 +560,24 @@ bool Player::settle(Underway& one) {
   return judge(one, outcome);
 }
 
+// The result of a reduce_scatter is the rank's shard, of which its report speaks.
+void Player::note_error(const Underway& one, const CollectiveReport& report,
+                        const TypedTensor& got) {
+  if (report.loss == 0.0 || std::isnan(report.variance_estimate)) return;
+  TypedTensor wanted(one.step->type, got.count());
+  expect(*one.step, one.rank, one.size, wanted);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < got.count(); ++i)
+    squares += (got.get(i) - wanted.get(i)) * (got.get(i) - wanted.get(i));
+  squares /= static_cast<double>(got.count());
+  Board::Error& error = board_.errors[static_cast<std::size_t>(one.step->estimator)];
+  const double difference = report.variance_estimate - squares;
+  ++error.calls;
+  error.said += report.variance_estimate;
+  error.true_square += squares;
+  error.difference_square += difference * difference;
+}
+
 bool Player::judge(Underway& one, const Outcome& outcome) {
   const Step& step = *one.step;
   at_ = std::max(at_, one.number);
@@ -562,9 +633,12 @@ bool Player::judge(Underway& one, const Outcome& outcome) {
     const std::string odd_part = difference(step, got, wanted);
     if (!odd_part.empty()) return wrong(odd_part);
   } else {
+    // (A control variate may take more away than there is.)
+    const bool below = step.estimator == Estimator::augmented;
     for (std::size_t i = 0; i < got.count(); ++i)
-      if (!std::isfinite(got.get(i)) || got.get(i) < 0.0)
+      if (!std::isfinite(got.get(i)) || (got.get(i) < 0.0 && !below))
         return wrong("element " + std::to_string(i) + " is " + std::to_string(got.get(i)));
+    if (step.kind == Kind::reduce_scatter && !step.may_fail) note_error(one, *outcome, got);
   }
   if (!step.in_place && step.kind != Kind::broadcast &&
       copy_of(step.type, one.in, one.extent.input) != one.sent)

@@ -31,10 +31,14 @@ class Player {
   bool perform(const Step& step);
   bool make(const Step& step, int rank, int size);
   bool differ(const Step& step, int rank, int size);
+  bool fork_child(const Step& step, int rank, int size);
+  std::string fault_of_child(const Step& step, int rank, int size);
   bool call(const Step& step, int rank, int size);
   bool settle_due(bool all);
   bool settle(Underway& one);
   bool judge(Underway& one, const Outcome& outcome);
+  void note_error(const Underway& one, const CollectiveReport& report,
+                  const testing::TypedTensor& got);
   bool fail(const std::string& why);
   Comm* comm(int number);
   void destroy(int number);

@@ -156,6 +156,8 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
       return format("// %s of %s is different here", kDiffers[step.salt % 2],
                     among ? "this rank" : "another rank");
     }
+    case Kind::fork:
+      return among ? format("if (fork() == 0) _exit(c[%d]->barrier().ok());", step.comm) : "";
     case Kind::leave:
       return among ? "_exit(0);" : "";
     case Kind::sync:

@@ -12,9 +12,10 @@ std::string_view to_string(Route route) {
 
 std::string_view to_string(Kind kind) {
   constexpr std::string_view kNames[] = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather",   "scatter",
-      "all_to_all", "barrier",        "message",    "exchange",  "wrong",  "mismatch", "split",
-      "create",     "shrink",         "allocate",   "destroy",   "abort",  "sync",     "leave"};
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",   "gather",
+      "scatter",    "all_to_all",     "barrier",    "message",   "exchange", "wrong",
+      "mismatch",   "split",          "create",     "shrink",    "allocate", "destroy",
+      "abort",      "sync",           "fork",       "leave"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -55,6 +55,7 @@ enum class Kind : std::uint8_t {
   destroy,   // the ranks of `who` destroy their communicator
   abort,     // the ranks of `who` abort it
   sync,      // ranks wait for each other by means of their own
+  fork,      // the ranks of `who` fork a child, whose calls all say so
   leave,     // the ranks of `who` exit, in the middle of all; processes only
 };
 std::string_view to_string(Kind kind);
@@ -117,6 +118,8 @@ struct Step {
 
   bool operator==(const Step&) const = default;
 };
+
+inline constexpr int kEstimatorCount = 6;
 
 // Which library interface the calls go through.
 enum class Front : std::uint8_t { cpp, c, nccl };

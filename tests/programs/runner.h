@@ -9,6 +9,8 @@
 
 namespace leeway::programs {
 
+struct Board;
+
 struct Verdict {
   enum class What { right, wrong, hang, death, leak };
   What what = What::right;
@@ -33,6 +35,7 @@ class Run {
   bool poll();
   const Verdict& verdict() const { return verdict_; }
   const std::vector<Program>& programs() const { return programs_; }
+  const Board& board() const { return *board_; }
 
  private:
   void kill_all();
@@ -41,7 +44,7 @@ class Run {
 
   std::vector<Program> programs_;
   const std::chrono::milliseconds idle_;
-  struct Board* board_ = nullptr;
+  Board* board_ = nullptr;
   std::vector<int> processes_;
   std::string folder_;
   int port_holder_ = -1;
