@@ -57,7 +57,9 @@ struct PhaseTimes {
 // those of all: where they differ in size, the mean of all ranks' reports is right, a single one
 // is not. A rank whose own weight is 0, or that owns nothing, measures nothing.
 struct NoiseReport {
-  bool measured = false;               // false: the other fields say nothing
+  // False: the other fields say nothing. So it is where the packets that were looked at came of so
+  // few ranks that gradient and dispersion cannot be told apart.
+  bool measured = false;
   double gradient_mean_square = 0.0;   // of the true gradient
   double dispersion = 0.0;             // variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // of the average, both halves
@@ -129,8 +131,8 @@ struct CollectiveReport {
   // Variance of an element of the result by loss, in the square of its unit, mean over our shard:
   // noise.loss_variance, of a sum times the square of the number of contributors. The estimate is
   // unbiased: where the shard has few elements it may be far off, and below 0, and its mean over
-  // calls is right. 0: nothing was lost. NaN: something was, and noise.measured is false, as under
-  // augmented where nothing came of the others.
+  // calls is right. 0: nothing was lost. NaN: something was, and noise.measured is false, as
+  // where nothing came of the others.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // Of send and recv one, of exchange() one each in the caller's order; else empty

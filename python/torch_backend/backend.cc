@@ -166,4 +166,16 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::endCoalescing() {
   return issue(std::move(call));
 }
 
+c10::intrusive_ptr<c10d::Work> LeewayBackend::coalesced(const std::function<void()>& calls) {
+  startCoalescing();
+  try {
+    calls();
+  } catch (...) {
+    coalesced_.reset();
+    coalesced_after_.clear();
+    throw;
+  }
+  return endCoalescing();
+}
+
 }  // namespace leeway::torch_backend

@@ -57,7 +57,10 @@ class LeewayBackend final : public c10d::Backend {
   // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
   // for dead.
   static void shutdown_all();
-  bool supportsCoalescing() const override { return true; }
+  // False: batch_isend_irecv() makes its calls one by one then. What it would gather is not
+  // forgotten where a call of it throws: PyTorch would put all later all_reduces of the group
+  // there, unmade.
+  bool supportsCoalescing() const override { return false; }
   void startCoalescing() override;
   c10::intrusive_ptr<c10d::Work> endCoalescing() override;
 
@@ -112,6 +115,9 @@ class LeewayBackend final : public c10d::Backend {
   const c10::intrusive_ptr<BackendOptions> options_;
   const std::string name_;
   std::uint64_t sequence_ = 0;
+  // One call out of those that `calls` makes. One that throws leaves nothing behind.
+  WorkPtr coalesced(const std::function<void()>& calls);
+
   // Between startCoalescing() and endCoalescing(): one call out of many.
   std::optional<Call> coalesced_;
   std::vector<std::function<void()>> coalesced_after_;

@@ -46,6 +46,12 @@ void look_at_signals() {
   if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
 }
 
+Result<CollectiveReport> wait_interruptibly(leeway::Work work, std::shared_ptr<void> kept) {
+  work.on_done([kept = std::move(kept)] {});
+  while (!work.wait_for(kSlice)) look_at_signals();
+  return work.wait();
+}
+
 struct CallWork::State {
   explicit State(Call given) : call(std::move(given)) {}
 

@@ -31,6 +31,9 @@ struct Call {
 inline constexpr Duration kSlice = std::chrono::milliseconds(100);
 // Throws the exception of a handler of Python's: Ctrl-C ends a wait.
 void look_at_signals();
+// As work.wait(), but a signal's handler may throw. `kept`: what the operation reads and writes,
+// which may then outlive this call.
+Result<CollectiveReport> wait_interruptibly(leeway::Work work, std::shared_ptr<void> kept);
 
 class CallWork final : public c10d::Work {
  public:

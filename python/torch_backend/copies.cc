@@ -124,10 +124,10 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::allgather_into_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) {
   TORCH_CHECK(outputs.size() == inputs.size(), "all_gather_into_tensor_coalesced: ", outputs.size(),
               " outputs for ", inputs.size(), " inputs");
-  startCoalescing();
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    (void)_allgather_base(outputs[i], inputs[i], opts);
-  return endCoalescing();
+  return coalesced([&] {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      (void)_allgather_base(outputs[i], inputs[i], opts);
+  });
 }
 
 c10::intrusive_ptr<c10d::Work> LeewayBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,

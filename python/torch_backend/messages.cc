@@ -62,36 +62,44 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   const Duration patience =
       opts.timeout == c10d::kUnsetTimeout ? Duration(options_->timeout) : Duration(opts.timeout);
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
-  std::byte byte{};
+  // A byte of each rank; rank 0's own goes out.
+  const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(getSize()));
+  const auto byte_of = [&](int rank) {
+    return TensorView(&(*bytes)[static_cast<std::size_t>(rank)], 1, DataType::u8);
+  };
   const auto options = [&](std::uint32_t tag) {
     CollectiveOptions made;
     made.delivery = exact(patience);
     made.tag = tag;
     return made;
   };
-  const TensorView one(&byte, 1, DataType::u8);
+  const TensorView own = byte_of(getRank());
   TORCH_CHECK_WITH(DistBackendError, patience.count() > 0, "Rank ", getRank(),
                    " timed out in monitoredBarrier after ", milliseconds, " ms");
   if (getRank() != 0) {
-    const auto sent = communicator().send(one, 0, options(kArrivedTag));
-    const auto released = sent.ok() ? communicator().recv(one, 0, options(kReleasedTag)) : sent;
+    const auto sent =
+        wait_interruptibly(communicator().send_async(own, 0, options(kArrivedTag)), bytes);
+    const auto released =
+        sent.ok()
+            ? wait_interruptibly(communicator().recv_async(own, 0, options(kReleasedTag)), bytes)
+            : sent;
     TORCH_CHECK_WITH(DistBackendError, released.ok(), "Rank ", getRank(),
                      " successfully reached monitoredBarrier, but received errors while waiting "
                      "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n ",
                      "Original exception: \n", released.status().c_str());
     return;
   }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(getSize()));
   std::vector<leeway::Work> arrivals;
   for (int rank = 1; rank < getSize(); ++rank) {
-    arrivals.push_back(communicator().recv_async(
-        TensorView(&bytes[static_cast<std::size_t>(rank)], 1, DataType::u8),
-        static_cast<Rank>(rank), options(kArrivedTag)));
+    arrivals.push_back(
+        communicator().recv_async(byte_of(rank), static_cast<Rank>(rank), options(kArrivedTag)));
+    arrivals.back().on_done([bytes] {});
   }
   std::string missing;
   Status first;
   for (int rank = 1; rank < getSize(); ++rank) {
-    const auto arrived = arrivals[static_cast<std::size_t>(rank) - 1].wait();
+    const auto arrived =
+        wait_interruptibly(std::move(arrivals[static_cast<std::size_t>(rank) - 1]), bytes);
     if (arrived.ok()) continue;
     if (first.ok()) first = arrived.status();
     if (!missing.empty() && !wait_all_ranks) continue;
@@ -100,7 +108,8 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   TORCH_CHECK_WITH(DistBackendError, missing.empty(), wait_all_ranks ? "Ranks " : "Rank ", missing,
                    " failed to pass monitoredBarrier in ", milliseconds, " ms: ", first.c_str());
   for (int rank = 1; rank < getSize(); ++rank) {
-    const auto released = communicator().send(one, static_cast<Rank>(rank), options(kReleasedTag));
+    const auto released = wait_interruptibly(
+        communicator().send_async(own, static_cast<Rank>(rank), options(kReleasedTag)), bytes);
     TORCH_CHECK_WITH(DistBackendError, released.ok(), "Rank ", rank,
                      " failed to pass monitoredBarrier in ", milliseconds,
                      " ms: ", released.status().c_str());

@@ -90,9 +90,14 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::allreduce_sparse(Tensors& tensors,
   const at::Tensor indices = host_input(entries.indices().t());  // an entry a row
   const at::Tensor values = host_input(entries.values());
   const CollectiveOptions options = copying(opts.timeout);
-  std::vector<std::int64_t> entry_counts(static_cast<std::size_t>(getSize()));
-  const std::int64_t own = values.size(0);
-  (void)value_of(communicator().all_gather(std::span(&own, 1), std::span(entry_counts), options));
+  const auto ranks = static_cast<std::size_t>(getSize());
+  const auto counted = std::make_shared<std::vector<std::int64_t>>(ranks + 1);  // and our own
+  counted->back() = values.size(0);
+  const auto entry_counts = std::span(*counted).first(ranks);
+  (void)value_of(wait_interruptibly(
+      communicator().all_gather_async(std::span<const std::int64_t>(*counted).last(1), entry_counts,
+                                      options),
+      counted));
   const std::int64_t sum =
       std::accumulate(entry_counts.begin(), entry_counts.end(), std::int64_t{0});
 
@@ -204,10 +209,10 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) {
   TORCH_CHECK(outputs.size() == inputs.size(), "reduce_scatter_tensor_coalesced: ", outputs.size(),
               " outputs for ", inputs.size(), " inputs");
-  startCoalescing();
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    (void)_reduce_scatter_base(outputs[i], inputs[i], opts);
-  return endCoalescing();
+  return coalesced([&] {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      (void)_reduce_scatter_base(outputs[i], inputs[i], opts);
+  });
 }
 
 }  // namespace leeway::torch_backend

@@ -39,8 +39,6 @@ bool Coverage::holds(double sigmas) const {
 void CoverageCheck::on_reduced(const CallLedger& call, Rank rank, const CollectiveReport& report,
                                std::span<const float> result) {
   if (!check_.on() || !report.noise.measured) return;
-  // So few contributions came that all of them counts as dispersion: the error is a bound.
-  if (report.noise.gradient_mean_square == 0.0) return;
   // What its receivers decode took the result's place, by a codec that rounds to nearest.
   if (call.plan.adopts()) return;
   const FlowPlan plan = call.plan.reduce_to(rank);

@@ -1,11 +1,11 @@
 // What dependencies throw, turned into a Status where it leaves them.
 #pragma once
 
-#include <cerrno>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "leeway/status.h"
 
 namespace leeway {
@@ -19,9 +19,8 @@ auto without_exceptions(const char* what, Body&& body) -> decltype(body()) {
   } catch (const std::bad_alloc&) {
     return Status::error(StatusCode::kResourceExhausted, "%s: no memory is left", what);
   } catch (const std::system_error& failure) {
-    const bool descriptors = failure.code().value() == EMFILE;
     return Status::error(StatusCode::kResourceExhausted, "%s: %s%s", what, failure.what(),
-                         descriptors ? " (ulimit -n)" : "");
+                         descriptor_hint(failure.code().value()));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "collective/any_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "collective/operation_plan.h"
 
@@ -26,6 +27,14 @@ Status unheard(Rank self, const Request& receive) {
                        self, receive.spec.peer, receive.spec.options.tag, deadline_ms);
 }
 
+Status alone(Rank self, const Request& receive, const Status& death) {
+  return Status::error(StatusCode::kPeerLost,
+                       "rank %u: recv of tag %u from any rank: all other ranks have left or are "
+                       "dead%s%s",
+                       self, receive.spec.options.tag, death.ok() ? "" : ": ",
+                       death.ok() ? "" : death.c_str());
+}
+
 }  // namespace
 
 bool AnySource::holds(const OperationSpec& spec) const {
@@ -36,7 +45,7 @@ bool AnySource::holds(const OperationSpec& spec) const {
 void AnySource::push(Instant now, Request& receive) {
   const std::uint32_t tag = receive.spec.options.tag;
   std::deque<Request*>& queue = queues_[tag];
-  if (queue.empty()) endpoint_.watch_tag(tag);
+  if (queue.empty()) endpoint_.watch_tag(now, tag);
   queue.push_back(&receive);
   deadline_at_ = std::min(deadline_at_, deadline_of(receive));
   tries_ = 0;
@@ -86,6 +95,8 @@ void AnySource::on_wake(Instant now) {
 
 // What a sender sent before this rank was ready may be lost, and then only reports tell of it.
 void AnySource::ask(Instant now) {
+  // What the last of them sent may have been heard just now, so they are asked once more.
+  if (std::exchange(alone_, endpoint_.all_gone()) && alone_) return fail_all(now);
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
   // Where all others have left there is no time-out.
@@ -93,6 +104,15 @@ void AnySource::ask(Instant now) {
       std::max<Duration>(endpoint_.slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));
   ask_at_ = now + pause;
+}
+
+void AnySource::fail_all(Instant now) {
+  for (auto& [tag, queue] : queues_) {
+    for (Request* receive : queue)
+      receive->finish(alone(endpoint_.config().self, *receive, endpoint_.first_death()), now);
+    queue.clear();
+  }
+  drop_empty();
 }
 
 void AnySource::cancel_all(Instant now, const Status& status) {

@@ -27,7 +27,8 @@ class AnySource {
   // Hands receives to `post` whose rank is known: all that may be posted now.
   using Post = std::function<void(Request& receive)>;
   void match(const Post& post);
-  // Fails receives whose deadline has come, and asks ranks now and then what they send.
+  // Fails receives whose deadline has come, or all of them where no other rank is left, and asks
+  // ranks now and then what they send.
   void on_wake(Instant now);
   // When on_wake() is due; never: infinite future.
   Instant wake_at() const {
@@ -37,6 +38,7 @@ class AnySource {
 
  private:
   void ask(Instant now);
+  void fail_all(Instant now);
   void drop_empty();
 
   protocol::Endpoint& endpoint_;
@@ -44,6 +46,7 @@ class AnySource {
   Instant deadline_at_ = Instant::infinite_future();      // no later than the earliest of them
   Instant ask_at_ = Instant::infinite_future();
   std::uint32_t tries_ = 0;
+  bool alone_ = false;  // it was, when ranks were to be asked last
 };
 
 }  // namespace leeway::collective

@@ -248,15 +248,16 @@ void Operation::report_noise() {
   if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
-  const estimate::NoiseEstimate noise = estimate::estimate_noise(
+  const std::optional<estimate::NoiseEstimate> noise = estimate::estimate_noise(
       meter_.complete({.ranks = static_cast<std::uint32_t>(plan_.size),
                        .shrinks = options.estimator == Estimator::zero_fill}));
+  if (!noise) return;
   CollectiveReport& report = request_->report;
-  report.noise = report_of(noise, loss);
+  report.noise = report_of(*noise, loss);
   const double units = options.op == ReduceOp::avg ? 1.0 : plan_.size;
-  report.variance_estimate = units * units * noise.loss_variance;
+  report.variance_estimate = units * units * noise->loss_variance;
   if (request_->automatic_number)
-    automatic_.observe(noise, plan_.reduction.shards[plan_.self].count);
+    automatic_.observe(*noise, plan_.reduction.shards[plan_.self].count);
 }
 
 void Operation::fill_peer_reports() {

@@ -1,6 +1,7 @@
 #include "collective/sliced_call.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/contracts.h"
 #include "estimate/noise.h"
@@ -46,13 +47,15 @@ void add_contributors(const ContributorStats& more, ContributorStats& all) {
   for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
 }
 
-// Means over elements, of slices that hold these shares of them.
+// Means over elements, of slices that hold these shares of them. Unmeasured where a slice is of
+// which something was lost: most was lost there.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};
   double whole = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const NoiseReport& noise = parts[i]->report.noise;
-    if (!noise.measured) continue;
+    if (std::isnan(parts[i]->report.variance_estimate)) return {};
+    if (!noise.measured) continue;  // no units of this rank
     whole += shares[i];
     mean.gradient_mean_square += shares[i] * noise.gradient_mean_square;
     mean.dispersion += shares[i] * noise.dispersion;

@@ -258,32 +258,36 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   if (checked.congestion == CongestionControl::automatic)
     checked.congestion = CongestionControl::none;  // no line lies between
   if (Status status = check_membership(checked); !status.ok()) return status;
-  transport::InprocOptions inproc;
-  if (options.datagram_bytes != 0) inproc.datagram_bytes = options.datagram_bytes;
-  checked.lanes = 1;
-  auto transports = transport::make_inproc_group(size, inproc);
-  protocol::EndpointConfig config;
-  config.size = size;
-  config.epoch = std::max<std::uint32_t>(1, std::random_device{}());
-  config.seed = options.seed;
-  config.datagram_bytes = inproc.datagram_bytes;
-  config.window_bytes.assign(size, internal::window_to(checked, inproc.receive_buffer_bytes, size));
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  for (int rank = 0; rank < size; ++rank) {
-    config.self = static_cast<Rank>(rank);
-    config.multicast = options.multicast && transports[rank]->limits().multicast;
-    checked.rank = rank;
-    auto driver =
-        internal::make_channel(checked, TransportKind::inproc, config, std::move(transports[rank]));
-    if (!driver.ok()) return driver.status();
-    communicators.emplace_back(
-        new Communicator(checked, std::make_unique<internal::Channels>(std::move(*driver))));
-  }
-  // A rank multicasts to those that it knows to hear it.
-  for (auto& communicator : communicators) {
-    if (config.multicast) (void)communicator->channels_->datagrams().deaf_to_multicast();
-  }
-  return communicators;
+  return without_exceptions(
+      "create_inproc", [&]() -> Result<std::vector<std::unique_ptr<Communicator>>> {
+        transport::InprocOptions inproc;
+        if (options.datagram_bytes != 0) inproc.datagram_bytes = options.datagram_bytes;
+        checked.lanes = 1;
+        auto transports = transport::make_inproc_group(size, inproc);
+        protocol::EndpointConfig config;
+        config.size = size;
+        config.epoch = std::max<std::uint32_t>(1, std::random_device{}());
+        config.seed = options.seed;
+        config.datagram_bytes = inproc.datagram_bytes;
+        config.window_bytes.assign(size,
+                                   internal::window_to(checked, inproc.receive_buffer_bytes, size));
+        std::vector<std::unique_ptr<Communicator>> communicators;
+        for (int rank = 0; rank < size; ++rank) {
+          config.self = static_cast<Rank>(rank);
+          config.multicast = options.multicast && transports[rank]->limits().multicast;
+          checked.rank = rank;
+          auto driver = internal::make_channel(checked, TransportKind::inproc, config,
+                                               std::move(transports[rank]));
+          if (!driver.ok()) return driver.status();
+          communicators.emplace_back(
+              new Communicator(checked, std::make_unique<internal::Channels>(std::move(*driver))));
+        }
+        // A rank multicasts to those that it knows to hear it.
+        for (auto& communicator : communicators) {
+          if (config.multicast) (void)communicator->channels_->datagrams().deaf_to_multicast();
+        }
+        return communicators;
+      });
 }
 
 }  // namespace leeway

@@ -43,9 +43,10 @@ class Joining {
   Result<std::unique_ptr<Channels>> run();
 
  private:
-  Duration time_left() const {
-    return std::max<Duration>(end_ - driving::steady_now(), kProofTimeMin);
+  static Duration patience_until(Instant end) {
+    return std::max<Duration>(end - driving::steady_now(), kProofTimeMin);
   }
+  Duration time_left() const { return patience_until(end_); }
   // A rank that was told a size, or that injects faults, keeps to that of the lane.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
@@ -160,6 +161,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
                                                 rendezvous::Candidate& candidate,
                                                 std::uint64_t seed, Duration patience) const {
   const std::stop_token& stop = candidates_.local.stop;
+  const Instant end = driving::steady_now() + patience;
   if (Status status = candidate.prove_wakeups(patience, stop); !status.ok()) return status;
   protocol::EndpointConfig config;
   config.self = candidates_.local.rank;
@@ -194,14 +196,14 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
-  if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
+  if (Status status = (*channel)->prove_paths(patience_until(end)); !status.ok()) return status;
   (*channel)->prove_memory();
   // WIRE 10.4
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&
       config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
-    if (Status status = (*channel)->agree_on_size(measures_size(), patience); !status.ok())
-      return status;
+    const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end));
+    if (!status.ok()) return status;
   }
   return channel;
 }

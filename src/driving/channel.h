@@ -41,7 +41,8 @@ class Channel final : private MemoryWatcher {
   collective::Engine& engine();
 
   // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
-  // those it cannot hear; kCancelled after abort().
+  // those it cannot hear; kCancelled after abort(). A channel that fails here or in
+  // agree_on_size() is aborted: nothing was agreed that its peers might still wait for.
   Status prove_paths(Duration timeout);
   // After prove_paths(): waits until each peer of this host has proved that it shares memory, or
   // until it cannot (transport/mixed), half a second at most. Then calls begin without the proof.
@@ -115,6 +116,8 @@ class Channel final : private MemoryWatcher {
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
   void tell_size();
+  Status hear_all(Duration timeout);
+  Status settle_size(bool measured, Duration timeout);
   void quit();
 
   const std::shared_ptr<Driver> driver_;

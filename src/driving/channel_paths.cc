@@ -38,6 +38,12 @@ void Channel::probe_all() {
 }
 
 Status Channel::prove_paths(Duration timeout) {
+  Status status = hear_all(timeout);
+  if (!status.ok()) abort();
+  return status;
+}
+
+Status Channel::hear_all(Duration timeout) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(2);
   while (true) {
@@ -104,6 +110,12 @@ std::string Channel::memory_obstacles(bool of_this_host) {
 }
 
 Status Channel::agree_on_size(bool measured, Duration timeout) {
+  Status status = settle_size(measured, timeout);
+  if (!status.ok()) abort();
+  return status;
+}
+
+Status Channel::settle_size(bool measured, Duration timeout) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(1);
   const auto agreed = [this] { return member_->agreed_bytes().has_value(); };

@@ -48,7 +48,7 @@ bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks) {
          noise.progress_lost(ranks) > 1.0 - step_progress(kCriticalRatio);
 }
 
-NoiseEstimate estimate_noise(const NoiseStatistics& statistics) {
+std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics) {
   LEEWAY_ASSERT(statistics.ranks >= 1);
   const double contribution = statistics.contribution_mean_square;
   const WeightMoments& weights = statistics.weights;
@@ -66,12 +66,11 @@ NoiseEstimate estimate_noise(const NoiseStatistics& statistics) {
   const WeightMoments& measured = statistics.measured_weights;
   const double control = statistics.control_mean_square;
   const double separation = measured.sum_squared - measured.squares + measured.control_squares;
-  if (!(separation < kSeparationMin)) {
-    const double clean = statistics.result_mean_square -
-                         measured.encoded_squares * statistics.quantisation_variance -
-                         measured.control_squares * (control - contribution);
-    estimate.gradient_mean_square = (clean - measured.squares * contribution) / separation;
-  }
+  if (separation < kSeparationMin) return std::nullopt;
+  const double clean = statistics.result_mean_square -
+                       measured.encoded_squares * statistics.quantisation_variance -
+                       measured.control_squares * (control - contribution);
+  estimate.gradient_mean_square = (clean - measured.squares * contribution) / separation;
   estimate.dispersion = contribution - estimate.gradient_mean_square;
   const double gain = estimate.gain;
   const double moved = weights.sum_squared - 2.0 * gain * weights.sum + gain * gain;

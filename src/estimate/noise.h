@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "estimate/scale_plan.h"
 
@@ -85,9 +86,10 @@ struct NoiseEstimate {
 bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
 // A single rank's contribution counts as gradient; the quantisation is then all the noise there is.
-// Where so few contributions make a result that gradient and dispersion can not be told apart, all
-// counts as dispersion and the ratio is 0.
-NoiseEstimate estimate_noise(const NoiseStatistics& statistics);
+// Returns nullopt if the measured packets have so few contributions that gradient and dispersion
+// cannot be told apart. That depends on what arrived and not on values, so the mean over those that
+// are there is right.
+std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics);
 
 // Estimates averaged over steps, exponentially forgetting. The ratio of averages, not the average
 // of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a ratio of
@@ -97,9 +99,11 @@ class NoiseAverage {
   // `memory` >= 1: steps after which a value counts 1/e.
   explicit NoiseAverage(double memory = 16.0);
 
-  // Steps with a value that is not finite (an overflowed gradient) are left out: one of them would
-  // stay in the average for good.
-  void add(const NoiseStatistics& statistics) { add(estimate_noise(statistics)); }
+  // Steps without an estimate are left out, as are those with a value that is not finite (an
+  // overflowed gradient): one of them would stay in the average for good.
+  void add(const NoiseStatistics& statistics) {
+    if (const auto step = estimate_noise(statistics)) add(*step);
+  }
   // `step` is one step's estimate; its gradient_error is not looked at.
   void add(const NoiseEstimate& step);
   // Weighted mean of what was added; all zero, and a ratio of infinity, while nothing was. The

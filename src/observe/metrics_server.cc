@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "base/exceptions.h"
 #include "base/thread.h"
 #include "observe/exposition.h"
@@ -152,8 +153,9 @@ class HttpServer final : public MetricsServer {
     if (!error) acceptor_.bind(wanted, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      return Status::error(StatusCode::kUnavailable, "cannot listen at %s: %s",
-                           rendezvous::to_text(where).c_str(), error.message().c_str());
+      return Status::error(code_without(error.value(), StatusCode::kUnavailable),
+                           "cannot listen at %s: %s%s", rendezvous::to_text(where).c_str(),
+                           error.message().c_str(), descriptor_hint(error.value()));
     }
     address_ = rendezvous::to_text(acceptor_.local_endpoint(error));
     accept();

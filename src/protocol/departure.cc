@@ -18,9 +18,12 @@ constexpr int kQuietTimeouts = 8;
 constexpr int kQuestionsMax = 4;
 
 // How long peers that are not content are served: so many time-outs, and a few questions that are
-// asked as rarely as any.
+// asked as rarely as any. A peer may also wait in a call that this rank will never make. Where
+// time-outs are long, as on a busy machine, leaving must not take a quarter of a minute for it.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
+constexpr int kServeTimeoutsMin = 16;
+constexpr Duration kServeMax = std::chrono::seconds(5);
 
 // Two peers that use this process as their relay ask each other twice a second while they have an
 // operation open (WIRE 9.9). They have none when nothing was forwarded for this time.
@@ -45,7 +48,8 @@ constexpr std::uint32_t kTriesAtAPace = 4;
 void Departure::serve(Instant now, Duration slowest) {
   presence_ = Presence::serving;
   since_ = now;
-  until_ = now + std::max(kServeTimeouts * slowest, kServeMin);
+  until_ = now + std::clamp(kServeTimeouts * slowest, kServeMin,
+                            std::max(kServeMax, kServeTimeoutsMin * slowest));
 }
 
 std::optional<Instant> Departure::ask_again(Instant now, const Group& group) const {

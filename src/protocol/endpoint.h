@@ -140,8 +140,9 @@ class Endpoint {
   // Something that is no round of ours waits for all peers, or no longer does.
   void watch_all(Instant now, bool on);
 
-  // Receives from any rank. While a tag is watched, what arrives of its messages is noted.
-  void watch_tag(std::uint32_t tag);
+  // Receives from any rank. While a tag is watched, what arrives of its messages is noted, and peers
+  // that are silent for too long are found dead.
+  void watch_tag(Instant now, std::uint32_t tag);
   void forget_tag(std::uint32_t tag) { std::erase(watched_tags_, tag); }
   // A rank of which a message of a watched tag was heard that no receive was posted for, in turn.
   std::optional<Rank> sender_of(std::uint32_t tag);
@@ -190,6 +191,7 @@ class Endpoint {
   bool is_gone(Rank peer) const { return links_[peer].gone; }
   // At least one peer is.
   bool any_gone() const { return any_gone_; }
+  bool all_gone() const;
   // Of the peers that the oldest collective still sends to, the share that has opened it. While
   // some have not, the others' links are not to get their turns: all ranks would send to them at
   // once.

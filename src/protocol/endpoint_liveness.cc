@@ -20,7 +20,7 @@ void Endpoint::watch_all(Instant now, bool on) {
 }
 
 bool Endpoint::expects(Rank peer) const {
-  if (watched_from_outside_) return true;
+  if (watched_from_outside_ || !watched_tags_.empty()) return true;
   for (const Round* round : rounds_.with(peer)) {
     if (round->ended) continue;
     if (round->plan->needs_every_rank && !round->done && !round->exchanges_with(peer)) return true;
@@ -71,6 +71,13 @@ void Endpoint::wake_watch(Instant now, Rank peer) {
       return bury(now, peer);
   }
   timers_.arm_link(peer, look.again_at);
+}
+
+bool Endpoint::all_gone() const {
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !links_[peer].gone) return false;
+  }
+  return true;
 }
 
 void Endpoint::bury(Instant now, Rank peer) {

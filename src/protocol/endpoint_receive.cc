@@ -195,7 +195,10 @@ void Endpoint::touch(Rank from, std::uint32_t tag) {
   if (MessageStream* const stream = messages->find(tag)) messages->touch(*stream);
 }
 
-void Endpoint::watch_tag(std::uint32_t tag) {
+void Endpoint::watch_tag(Instant now, std::uint32_t tag) {
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self) watch(now, peer);
+  }
   watched_tags_.push_back(tag);
   early_.for_each_message(tag,
                           [&](Rank from, std::uint32_t number) { note_heard(from, tag, number); });

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/exceptions.h"
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
@@ -118,6 +119,10 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   std::optional<std::error_code> done;
   socket_.async_connect(endpoint, [&done](std::error_code outcome) { done = outcome; });
   run_until(std::min(end, Clock::now() + kConnectMax), done);
+  if (lacks_descriptors(done->value())) {
+    return Status::error(StatusCode::kResourceExhausted, "no socket: %s%s", done->message().c_str(),
+                         descriptor_hint(done->value()));
+  }
   if (*done) {
     const std::string reason =
         *done == asio::error::operation_aborted ? "no answer" : done->message();

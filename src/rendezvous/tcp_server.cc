@@ -16,6 +16,7 @@
 #include <map>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/exceptions.h"
 #include "base/thread.h"
 #include "rendezvous/store_server.h"
@@ -76,8 +77,9 @@ Status cannot_listen(const HostPort& where, std::error_code error) {
                          "LEEWAY_RENDEZVOUS must name the machine that runs rank 0",
                          text.c_str());
   }
-  return Status::error(StatusCode::kUnavailable, "cannot listen on %.80s: %s", text.c_str(),
-                       error.message().c_str());
+  return Status::error(code_without(error.value(), StatusCode::kUnavailable),
+                       "cannot listen on %.80s: %s%s", text.c_str(), error.message().c_str(),
+                       descriptor_hint(error.value()));
 }
 
 // The addresses to try, the first that can be bound is listened on.
@@ -253,7 +255,7 @@ void TcpServer::Loop::accept_batch() {
     if (log_ != nullptr) {
       log_->print(LogLevel::error, "rendezvous accept",
                   "rendezvous: no connection can be accepted, other ranks wait: %s%s",
-                  std::strerror(errno), errno == EMFILE ? " (ulimit -n)" : "");
+                  std::strerror(errno), descriptor_hint(errno));
     }
     retry_accept_.expires_after(kAcceptRetry);
     retry_accept_.async_wait([this](std::error_code cancelled) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/contracts.h"
+#include "base/descriptors.h"
 
 namespace leeway::transport {
 
@@ -23,7 +24,8 @@ Status Waiter::open(std::span<const int> handles) {
   handle_count_ = handles.size();
   event_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (event_ >= 0) return {};
-  return Status::error(StatusCode::kResourceExhausted, "no eventfd: %s", std::strerror(errno));
+  return Status::error(StatusCode::kResourceExhausted, "no eventfd: %s%s", std::strerror(errno),
+                       descriptor_hint(errno));
 }
 
 void Waiter::also_watch(int handle) {

@@ -199,7 +199,7 @@ TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
     ::setrlimit(RLIMIT_NOFILE, &limit);
     return errors_of_two_ranks(transport, sealed);
   });
-  expect_named(found, "Too many open files");
+  expect_named(found, "(ulimit -n)");
 }
 
 INSTANTIATE_TEST_SUITE_P(Limits, Routes,
@@ -239,6 +239,30 @@ TEST(MemoryThatCannotBeMapped, IsNamed) {
   EXPECT_THAT(found,
               ::testing::MatchesRegex("no memory of 268435456 bytes: Cannot allocate memory\n"
                                       "no memory of 268435456 bytes: Cannot allocate memory\n"));
+}
+
+// The kernel ends a process that makes a file longer than this, by a signal.
+TEST(FilesThatMayNotBeLong, AreNamed) {
+  for (const TransportKind transport : {TransportKind::automatic, TransportKind::shm}) {
+    const std::string found = of_children(1, [&](int) {
+                                const rlimit limit{65'536, 65'536};
+                                ::setrlimit(RLIMIT_FSIZE, &limit);
+                                return errors_of_two_ranks(transport, false);
+                              }).front();
+    EXPECT_EQ(found.find("died of"), std::string::npos) << found;
+    EXPECT_EQ(found.find("ulimit -f") != std::string::npos, transport == TransportKind::shm)
+        << found;
+  }
+}
+
+TEST(GroupsInAProcessWithoutMemory, AreRefused) {
+  const std::string found = of_children(1, [](int) {
+                              const rlimit limit{rlim_t{1} << 20, rlim_t{1} << 20};
+                              ::setrlimit(RLIMIT_AS, &limit);
+                              const auto made = Communicator::create_inproc(4);
+                              return std::string(to_string(made.status().code()));
+                            }).front();
+  EXPECT_EQ(found, "resource_exhausted");
 }
 
 TEST(ForbiddenSystemCalls, AreNamed) {

@@ -184,6 +184,15 @@ def test_bad_input_is_an_exception_that_says_what_to_do(torchrun):
     fails(lambda: dist.new_group(backend="leeway", pg_options=3), "leeway.torch.Options")
     fails(lambda: lt.Options(gradients="lossy"), "CollectiveOptions")
     fails(lambda: dist.all_gather_into_tensor(torch.zeros(3), torch.zeros(2)), "times")
+    # A call out of several that fails leaves nothing behind that later calls would be put to.
+    sparse = torch.zeros(3).to_sparse()
+    fails(lambda: dist.batch_isend_irecv([dist.P2POp(dist.irecv, sparse, 1 - rank)]), "parse")
+    group = dist.group.WORLD
+    for call in (group.reduce_scatter_tensor_coalesced, group.allgather_into_tensor_coalesced):
+        fails(lambda: call([torch.zeros(5)], [torch.zeros(3)]), "times")
+    whole = torch.ones(4)
+    dist.all_reduce(whole)
+    assert whole.tolist() == [2.0] * 4
     if rank == 0:  # rank 1 does not call
         fails(lambda: dist.all_reduce(torch.zeros(4), async_op=True).wait(timedelta(milliseconds=100)), "Timed out")
     os._exit(0)

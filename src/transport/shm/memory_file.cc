@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+
+#include "base/descriptors.h"
 
 namespace leeway::transport {
 namespace {
@@ -24,12 +27,15 @@ std::string path_of(const std::string& folder, const std::string& name) {
 }
 
 Status failed(StatusCode code, const std::string& folder, const char* what, int error) {
-  return Status::error(code, "shared memory in %s: %s: %s", folder.c_str(), what,
-                       std::strerror(error));
+  return Status::error(code, "shared memory in %s: %s: %s%s", folder.c_str(), what,
+                       std::strerror(error), descriptor_hint(error));
 }
 
 // A signal interrupts it, and then nothing of it stays.
 int reserve(int handle, std::size_t bytes) {
+  // Beyond this limit the kernel sends SIGXFSZ, which ends the process.
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return EFBIG;
   int error = 0;
   do {
     error = ::posix_fallocate(handle, 0, static_cast<off_t>(bytes));
@@ -132,17 +138,17 @@ Result<MemoryFile> MemoryFile::create(const std::string& folder, const std::stri
   std::call_once(first, [&folder] { remove_stale(folder); });
   MemoryFile file(make_locked(path_of(folder, name)), bytes);
   if (file.handle_ < 0) {
-    const bool exhausted = errno == EMFILE || errno == ENFILE;
-    return failed(exhausted ? StatusCode::kResourceExhausted : StatusCode::kUnsupported, folder,
-                  "no file", errno);
+    return failed(code_without(errno, StatusCode::kUnsupported), folder, "no file", errno);
   }
   const int error = reserve(file.handle_, bytes);
   if (error == 0) return file;
   remove_name(folder, name);
+  const char* const remedy = error == EFBIG ? "raise RLIMIT_FSIZE (ulimit -f)"
+                                            : "make it larger (docker run --shm-size, mount -o "
+                                              "remount,size=)";
   return Status::error(StatusCode::kResourceExhausted,
-                       "shared memory in %s: no room for %zu KiB (%s): make it larger (docker run "
-                       "--shm-size, mount -o remount,size=)",
-                       folder.c_str(), bytes / 1024, std::strerror(error));
+                       "shared memory in %s: no room for %zu KiB (%s): %s", folder.c_str(),
+                       bytes / 1024, std::strerror(error), remedy);
 }
 
 Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string& name) {

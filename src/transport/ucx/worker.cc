@@ -55,6 +55,16 @@ Status check_descriptors() {
                        static_cast<unsigned long long>(used));
 }
 
+// The kernel ends a process whose file grows beyond its limit, and UCX shares memory by files.
+Status check_file_size() {
+  constexpr rlim_t kFileMin = rlim_t{64} << 20;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kFileMin) return Status();
+  return Status::error(StatusCode::kResourceExhausted,
+                       "files of this process may have %llu bytes only (ulimit -f)",
+                       static_cast<unsigned long long>(limit.rlim_cur));
+}
+
 // A worker starts a thread and asserts that it has it. So many must be free, as other ranks of this
 // process and this user take some meanwhile.
 Status check_threads() {
@@ -95,6 +105,7 @@ Status UcxWorker::open() {
   const std::lock_guard lock(one_at_a_time);
   if (Status status = check_descriptors(); !status.ok()) return status;
   if (Status status = check_threads(); !status.ok()) return status;
+  if (Status status = check_file_size(); !status.ok()) return status;
   const UcxQuiet quiet;
   const auto config = read_ucx_config(kSettings);
   if (!config.ok()) return config.status();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/descriptors.h"
 #include "base/limits.h"
 #include "transport/near_datagram.h"
 
@@ -53,8 +54,9 @@ Result<std::size_t> mtu_of(const char* interface) {
   socket.open(asio::ip::udp::v4(), error);
   if (error) socket.open(asio::ip::udp::v6(), error);
   if (error) {
-    return Status::error(StatusCode::kUnavailable, "no socket to ask for an MTU: %s",
-                         error.message().c_str());
+    return Status::error(code_without(error.value(), StatusCode::kUnavailable),
+                         "no socket to ask for an MTU: %s%s", error.message().c_str(),
+                         descriptor_hint(error.value()));
   }
   ifreq request{};
   std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
@@ -119,7 +121,8 @@ Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback
   const InterfaceList interfaces = list_interfaces();
   if (interfaces == nullptr) {
     return Status::error(StatusCode::kResourceExhausted,
-                         "the interfaces of this host cannot be listed: %s", std::strerror(errno));
+                         "the interfaces of this host cannot be listed: %s%s", std::strerror(errno),
+                         descriptor_hint(errno));
   }
   for (const ifaddrs* at = interfaces.get(); at != nullptr; at = at->ifa_next) {
     if (!carries(*at, wanted)) continue;
@@ -161,8 +164,9 @@ Result<asio::ip::address> local_address_towards(const UdpAddress& remote) {
   UdpAddress local;
   if (!error) local = socket.local_endpoint(error);
   if (error) {
-    return Status::error(StatusCode::kUnavailable, "no route to %s: %s",
-                         remote.address().to_string().c_str(), error.message().c_str());
+    return Status::error(code_without(error.value(), StatusCode::kUnavailable),
+                         "no route to %s: %s%s", remote.address().to_string().c_str(),
+                         error.message().c_str(), descriptor_hint(error.value()));
   }
   return local.address();
 }

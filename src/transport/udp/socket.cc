@@ -8,6 +8,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/descriptors.h"
 #include "leeway/transport.h"
 
 namespace leeway::transport {
@@ -63,9 +64,10 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
     socket.set_option(asio::ip::udp::socket::reuse_address(true), error);
   if (!error) socket.bind(request.local, error);
   if (error) {
-    return Status::error(StatusCode::kUnavailable, "UDP socket at %s port %u: %s",
-                         request.local.address().to_string().c_str(),
-                         unsigned{request.local.port()}, error.message().c_str());
+    return Status::error(
+        code_without(error.value(), StatusCode::kUnavailable), "UDP socket at %s port %u: %s%s",
+        request.local.address().to_string().c_str(), unsigned{request.local.port()},
+        error.message().c_str(), descriptor_hint(error.value()));
   }
   const int handle = socket.native_handle();
   forbid_fragments(handle, request.local.address().is_v6());

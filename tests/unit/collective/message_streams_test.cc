@@ -307,6 +307,22 @@ TEST(AnySource, WaitsForEverWithoutADeadline) {
   EXPECT_EQ(any.contents(), std::vector<float>{1.0f});
 }
 
+TEST(AnySource, FailsWhereAllOtherRanksAreDead) {
+  GroupOptions options = stream_network(3);
+  options.peer_timeout = 3s;
+  EngineGroup group(options);
+  Mail mail(group);
+  const auto any = mail.receive(0, kAnyRank, 10, 1, no_deadline);
+  group.freeze(1);
+  EXPECT_FALSE(group.run({any.request}, 10s)) << "rank 2 may send yet";
+  group.freeze(2);
+  ASSERT_TRUE(group.run({any.request}, 10s));
+  EXPECT_EQ(any.request->status.code(), StatusCode::kPeerLost);
+  EXPECT_NE(any.request->status.text().find("rank 1 is dead"), std::string_view::npos)
+      << any.request->status.text();
+  EXPECT_TRUE(group.engine(0).idle());
+}
+
 TEST(AnySource, IsCancelledWithTheRest) {
   EngineGroup group(stream_network(2));
   Mail mail(group);

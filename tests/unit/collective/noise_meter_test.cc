@@ -14,16 +14,19 @@ std::uint32_t sampled(const NoiseMeter& meter, std::uint32_t packets) {
   return count;
 }
 
-TEST(NoiseMeter, SamplesAllOfAFewPacketsEveryEighthAndEvery32ndOfMany) {
+TEST(NoiseMeter, SamplesAllOfAFewPacketsAndEveryFourthEighthOr32ndOfMore) {
   const NoiseMeter meter;
   EXPECT_EQ(sampled(meter, 1), 1u);
   EXPECT_EQ(sampled(meter, 7), 7u);
+  EXPECT_EQ(sampled(meter, 8), 2u);
+  EXPECT_EQ(sampled(meter, 16), 2u);
   EXPECT_EQ(sampled(meter, 56), 7u);
+  EXPECT_EQ(sampled(meter, 64), 2u);
   EXPECT_EQ(sampled(meter, 320), 10u);
 }
 
 TEST(NoiseMeter, MeasuresEveryPlaceEquallyOftenOverOperations) {
-  for (const std::uint32_t packets : {5u, 100u, 1000u}) {
+  for (const std::uint32_t packets : {5u, 12u, 100u, 1000u}) {
     NoiseMeter meter;
     std::vector<int> counts(packets);
     for (int operation = 0; operation < 64; ++operation) {

@@ -76,7 +76,8 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
                                                 .contribution_mean_square = 1.0,
                                                 .weights = mean,
                                                 .measured_weights = mean,
-                                                .shrinks = estimator == Estimator::zero_fill});
+                                                .shrinks = estimator == Estimator::zero_fill})
+                                    .value();
     EXPECT_NEAR(noise.gradient_mean_square, 0.0, 1e-9);
     return 1.0 + static_cast<double>(size()) * noise.loss_variance;
   }
