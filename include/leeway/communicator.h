@@ -37,8 +37,8 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   Work() = default;
   // False for a Work that was default-constructed or moved from.
   bool valid() const { return state_ != nullptr; }
-  // True once wait() would return at once. Drives nothing: a background thread does, or wait(). In a
-  // forked child all that was not done before is over, here and below: wait() fails there.
+  // True once wait() would return at once. Drives nothing: a background thread does, or wait(). In
+  // a forked child all that was not done before is over, here and below: wait() fails there.
   bool done() const;
   // Drives progress on the calling thread until the operation is done, then returns its outcome.
   // Repeated calls return the same outcome. In a callback of on_done() only what is done already

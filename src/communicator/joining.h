@@ -9,7 +9,8 @@
 namespace leeway::internal {
 
 // Meets the other ranks, connects the lanes that all agreed on, and hears from every rank over
-// them. Takes at most options.join_timeout, and where the meeting took all of it a second for proofs.
+// them. Takes at most options.join_timeout, and where the meeting took all of it a second for
+// proofs.
 //
 // Where the group has a lane for exact calls (WIRE 7.10), it is used if, on every rank, three
 // things hold there: every other rank is reached by more than TCP; every other rank's datagrams

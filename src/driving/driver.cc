@@ -111,9 +111,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
   const auto first_done = [&] {
     return static_cast<std::size_t>(
         std::find_if(works.begin(), works.end(),
-                     [](const WorkState* work) {
-                       return work != nullptr && work->over();
-                     }) -
+                     [](const WorkState* work) { return work != nullptr && work->over(); }) -
         works.begin());
   };
   std::shared_ptr<Driver> driver;
