@@ -140,8 +140,8 @@ class Endpoint {
   // Something that is no round of ours waits for all peers, or no longer does.
   void watch_all(Instant now, bool on);
 
-  // Receives from any rank. While a tag is watched, what arrives of its messages is noted, and peers
-  // that are silent for too long are found dead.
+  // Receives from any rank. While a tag is watched, what arrives of its messages is noted, and
+  // peers that are silent for too long are found dead.
   void watch_tag(Instant now, std::uint32_t tag);
   void forget_tag(std::uint32_t tag) { std::erase(watched_tags_, tag); }
   // A rank of which a message of a watched tag was heard that no receive was posted for, in turn.

@@ -120,7 +120,8 @@ struct Coverage {
   double true_square = 0.0;
   double difference_square = 0.0;
 
-  void add(const Board::Error& error) {
+  template <typename Error>
+  void add(const Error& error) {
     calls += error.calls;
     said += error.said;
     true_square += error.true_square;
@@ -240,19 +241,23 @@ class Swarm {
 
   // (Zero fill is biased, so its error is more than its variance.)
   void judge_coverage() {
+    Coverage all;
     for (std::size_t i = 1; i < coverage_.size(); ++i) {
-      const Coverage& one = coverage_[i];
-      const std::string name(to_string(static_cast<Estimator>(i)));
-      if (one.calls > 0 && !arguments_.quiet)
-        std::printf("%-16s %5llu lossy shards: predicted error / measured %.3f, %.1f sigma\n",
-                    name.c_str(), static_cast<unsigned long long>(one.calls),
-                    std::sqrt(std::max(0.0, one.said / one.true_square)), one.sigmas());
-      if (one.holds()) continue;
-      ++failed_;
-      std::fprintf(stderr, "FAILED: %s predicts an error of %.3f of the one measured, %.1f sigma\n",
-                   name.c_str(), std::sqrt(std::max(0.0, one.said / one.true_square)),
-                   one.sigmas());
+      all.add(coverage_[i]);
+      judge_coverage(coverage_[i], std::string(to_string(static_cast<Estimator>(i))));
     }
+    judge_coverage(all, "all of them");
+  }
+  void judge_coverage(const Coverage& one, const std::string& name) {
+    if (one.calls > 0 && !arguments_.quiet)
+      std::printf("%-16s %5llu lossy shards: predicted error / measured %.3f, %.1f sigma\n",
+                  name.c_str(), static_cast<unsigned long long>(one.calls),
+                  std::sqrt(std::max(0.0, one.said / one.true_square)), one.sigmas());
+    if (one.holds()) return;
+    ++failed_;
+    failures_.push_back({arguments_.to, Verdict{.what = Verdict::What::wrong, .text = name}});
+    std::fprintf(stderr, "FAILED: %s predicts an error of %.3f of the one measured, %.1f sigma\n",
+                 name.c_str(), std::sqrt(std::max(0.0, one.said / one.true_square)), one.sigmas());
   }
 
   void summarize() {
