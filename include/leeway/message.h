@@ -15,6 +15,8 @@ struct Message {
     send = 0,
     recv,
   };
+  // Number of kinds.
+  static constexpr int kKinds = 2;
   Kind kind;              // which end of the message this rank is
   ConstTensorView input;  // of a send
   TensorView output;      // of a receive: count is the most it takes

@@ -143,6 +143,8 @@ enum class Estimator : std::uint8_t {
   augmented,
 };
 // The name as parse_estimator() reads it: "horvitz_thompson". An unknown name is kInvalidArgument.
+// Number of estimators.
+inline constexpr int kEstimatorCount = 6;
 LEEWAY_EXPORT std::string_view to_string(Estimator estimator);
 LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
 
@@ -154,6 +156,8 @@ struct Delivery {
     bounded,      // repairs until at most loss_max is missing, or the deadline
     best_effort,  // one pass, no repair
   };
+  // Number of promises.
+  static constexpr int kKinds = 3;
   Kind kind = Kind::exact;  // which of them
   // Bounded only: residual loss fraction allowed, 0 .. 1
   double loss_max = 0.0;

@@ -298,6 +298,25 @@ Status check_options(const OperationSpec& spec, int size) {
   return check_lossy(spec);
 }
 
+// Enumerators may come out of a file or another language, and tables are indexed by them.
+Status check_enumerators(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  const auto check = [&](const char* what, auto value, int count) {
+    if (static_cast<int>(value) < count) return Status();
+    return Status::error(StatusCode::kInvalidArgument, "%s: %s %d does not exist",
+                         to_string(spec.kind), what, static_cast<int>(value));
+  };
+  Status status = check("data type", spec.input.dtype, kDataTypeCount);
+  if (status.ok()) status = check("data type", spec.output.dtype, kDataTypeCount);
+  if (status.ok()) status = check("op", options.op, kReduceOpCount);
+  if (status.ok()) status = check("estimator", options.estimator, kEstimatorCount);
+  if (status.ok()) status = check("delivery", options.delivery.kind, Delivery::kKinds);
+  if (status.ok()) status = check("spread", options.spread, Delivery::kKinds);
+  for (std::size_t i = 0; spec.messages != nullptr && status.ok() && i < spec.messages->size(); ++i)
+    status = check("kind of message", (*spec.messages)[i].kind, Message::kKinds);
+  return status;
+}
+
 // What a source and a sink stand in for.
 Status check_elsewhere(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
@@ -385,6 +404,7 @@ Status validate(const OperationSpec& spec, Rank self, int size) {
     return invalid(spec, "a rank sends itself something only within one exchange()");
   if (spec.options.tag != 0 && !point_to_point(spec.kind))
     return invalid(spec, "tags are for messages");
+  if (Status status = check_enumerators(spec); !status.ok()) return status;
   if (Status status = check_elsewhere(spec); !status.ok()) return status;
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
   if (Status status = check_without_contents(spec); !status.ok()) return status;

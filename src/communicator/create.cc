@@ -11,6 +11,7 @@
 #include "communicator/joining.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
+#include "impairment/fault_plan.h"
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
 #include "rendezvous/candidate.h"
@@ -48,6 +49,14 @@ Status check_lanes(const Options& options) {
 }
 
 Status check_membership(const Options& options) {
+  if (to_string(options.transport) == "unknown" || to_string(options.congestion) == "unknown") {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: transport %d or congestion %d does not exist",
+                         static_cast<int>(options.transport), static_cast<int>(options.congestion));
+  }
+  if (options.join_timeout <= 0s)
+    return Status::error(StatusCode::kInvalidArgument, "create: join_timeout must be positive");
+  if (Status status = impairment::check_faults(options.faults); !status.ok()) return status;
   if (options.rank.has_value() != options.world_size.has_value()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "create: %s is set but %s is not: set both (LEEWAY_RANK, "

@@ -220,7 +220,7 @@ Outcome make_wrong_call(Communicator& communicator, const Step& step) {
   const TensorView view(values, 4, DataType::f32);
   CollectiveOptions options;
   const auto size = static_cast<Rank>(communicator.size());
-  switch (step.salt % 6) {
+  switch (step.salt % 10) {
     case 0:
       return communicator.broadcast(view, size, options);
     case 1:
@@ -233,6 +233,17 @@ Outcome make_wrong_call(Communicator& communicator, const Step& step) {
     case 4:
       options.tag = 3;
       return communicator.all_reduce(view, options);
+    case 5:
+      options.estimator = static_cast<Estimator>(kEstimatorCount);
+      return communicator.all_reduce(view, options);
+    case 6:
+      options.delivery.kind = static_cast<Delivery::Kind>(Delivery::kKinds);
+      return communicator.all_gather(view, view, options);
+    case 7:
+      options.op = static_cast<ReduceOp>(kReduceOpCount);
+      return communicator.all_reduce(view, options);
+    case 8:
+      return communicator.all_reduce({values, 4, static_cast<DataType>(kDataTypeCount)}, options);
     default:
       options.weight = 2.0;
       return communicator.broadcast(view, 0, options);

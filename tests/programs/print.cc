@@ -149,7 +149,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
       return among ? format("c[%d]->abort();", step.comm) : "";
     case Kind::wrong:
       return among ? format("(void)c[%d]->broadcast(%s, %d);  // wrong arguments, of kind %u",
-                            step.comm, view(step, 1).c_str(), size, step.salt % 6)
+                            step.comm, view(step, 1).c_str(), size, step.salt % 10)
                    : "";
     case Kind::mismatch: {
       constexpr const char* kDiffers[] = {"the count", "the operation"};

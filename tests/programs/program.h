@@ -119,8 +119,6 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-inline constexpr int kEstimatorCount = 6;
-
 // Which library interface the calls go through.
 enum class Front : std::uint8_t { cpp, c, nccl };
 std::string_view to_string(Front front);

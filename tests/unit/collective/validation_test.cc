@@ -66,6 +66,42 @@ TEST_F(Validate, ArgumentsThatOnlyTheRootUsesAreNotLookedAtElsewhere) {
   EXPECT_TRUE(validate(spec(OperationKind::scatter, 0, 25, 1), 0, kValidatingRanks).ok());
 }
 
+TEST_F(Validate, EnumeratorsThatDoNotExist) {
+  const auto changed = [&](auto&& change) {
+    OperationSpec one = all_reduce();
+    change(one);
+    return one;
+  };
+  for (const int beyond : {0, 1, 77}) {
+    expect_invalid(changed([&](OperationSpec& one) {
+                     one.input.dtype = static_cast<DataType>(kDataTypeCount + beyond);
+                   }),
+                   {"data type"});
+    expect_invalid(changed([&](OperationSpec& one) {
+                     one.options.op = static_cast<ReduceOp>(kReduceOpCount + beyond);
+                   }),
+                   {"op"});
+    expect_invalid(changed([&](OperationSpec& one) {
+                     one.options.estimator = static_cast<Estimator>(kEstimatorCount + beyond);
+                   }),
+                   {"estimator"});
+    expect_invalid(changed([&](OperationSpec& one) {
+                     one.options.delivery.kind =
+                         static_cast<Delivery::Kind>(Delivery::kKinds + beyond);
+                   }),
+                   {"delivery"});
+    OperationSpec exchange{.kind = OperationKind::exchange};
+    exchange.messages = std::make_shared<std::vector<Message>>(
+        1, Message{.kind = static_cast<Message::Kind>(Message::kKinds + beyond),
+                   .input = all_reduce().input,
+                   .output = all_reduce().output,
+                   .peer = 1,
+                   .tag = 0});
+    expect_invalid(exchange, {"kind of message"});
+  }
+  EXPECT_EQ(to_string(static_cast<Estimator>(kEstimatorCount)), "unknown");
+}
+
 TEST_F(Validate, RanksThatDoNotExist) {
   for (const OperationKind kind :
        {OperationKind::broadcast, OperationKind::reduce, OperationKind::gather,
