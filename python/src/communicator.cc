@@ -281,7 +281,8 @@ std::unique_ptr<PyCommunicator> wrap(std::unique_ptr<Communicator> communicator)
   return std::make_unique<PyCommunicator>(std::move(communicator));
 }
 
-// Without the GIL, looking at signals: a join may take a minute.
+// Without the GIL, looking at signals: a join may take a minute. The call's thread, for which its
+// end waits, may be at a store that is written in Python.
 std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
   struct Done {
     std::mutex mutex;
@@ -303,12 +304,19 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
     }
     if (!over && PyErr_CheckSignals() != 0) {
       const nb::python_error interrupted;
-      nb::gil_scoped_release free;
-      pending.abort();
+      {
+        nb::gil_scoped_release free;
+        pending = PendingCommunicator();
+      }
       throw interrupted;
     }
   }
-  return wrap(value_of(pending.wait()));
+  auto made = pending.wait();
+  {
+    nb::gil_scoped_release free;
+    pending = PendingCommunicator();
+  }
+  return wrap(value_of(std::move(made)));
 }
 
 }  // namespace

@@ -336,6 +336,29 @@ def test_a_store_written_in_python(start_ranks):
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["2.0\n"] * 2
 
 
+def test_ctrl_c_ends_a_join_through_a_store_written_in_python(start_ranks):
+    ranks = start_ranks("""
+    import os, signal, threading, time, leeway
+
+    class Empty:
+        def put(self, key, value):
+            pass
+
+        def get(self, key, seconds):
+            time.sleep(0.01)
+
+        def forget(self, key):
+            time.sleep(0.1)  # as the interrupted call is taken back
+
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        leeway.Communicator.create(store=Empty(), rank=0, world_size=2, join_timeout=60)
+    except KeyboardInterrupt:
+        print("interrupted")
+    """, 1)
+    assert ranks[0].communicate(timeout=30)[0] == "interrupted\n"
+
+
 def test_a_store_that_raises_is_named():
     class Broken:
         def put(self, key, value):

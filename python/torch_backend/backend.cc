@@ -27,6 +27,13 @@ Result<std::unique_ptr<Communicator>> join(const leeway::Options& options) {
   return pending.wait();
 }
 
+// More than 73 years are as good as for ever, and sums with the clock stay in range.
+Duration in_nanoseconds(std::chrono::milliseconds time) {
+  constexpr Duration kLongest = no_deadline / 4;
+  return time < std::chrono::duration_cast<std::chrono::milliseconds>(kLongest) ? Duration(time)
+                                                                                : kLongest;
+}
+
 // Never destroyed: groups may outlive it.
 struct Living {
   std::mutex mutex;
@@ -76,7 +83,7 @@ c10::intrusive_ptr<LeewayBackend> LeewayBackend::create(
   made.world_size = size;
   made.store = std::make_shared<StoreRendezvous>(store);
   made.communicator_name = group;
-  if (timeout.count() > 0) made.join_timeout = timeout;
+  if (timeout.count() > 0) made.join_timeout = in_nanoseconds(timeout);
   // Towards where the local address for data lies; the store carries one small value then.
   const char* const host = std::getenv("MASTER_ADDR");
   if (made.rendezvous.empty() && host != nullptr && *host != '\0') {
@@ -120,7 +127,7 @@ void LeewayBackend::shutdown() {
 }
 
 Duration LeewayBackend::deadline(std::chrono::milliseconds timeout) const {
-  return timeout.count() > 0 ? timeout : options_->timeout;
+  return in_nanoseconds(timeout.count() > 0 ? timeout : options_->timeout);
 }
 
 CollectiveOptions LeewayBackend::copying(std::chrono::milliseconds timeout) const {

@@ -115,6 +115,7 @@ class LeewayBackend final : public c10d::Backend {
   const c10::intrusive_ptr<BackendOptions> options_;
   const std::string name_;
   std::uint64_t sequence_ = 0;
+  bool barrier_failed_ = false;  // a monitoredBarrier()
   // One call out of those that `calls` makes. One that throws leaves nothing behind.
   WorkPtr coalesced(const std::function<void()>& calls);
 

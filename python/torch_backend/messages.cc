@@ -1,7 +1,9 @@
 // Messages and barriers.
 #include "backend.h"
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "arguments.h"
@@ -60,8 +62,12 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::barrier(const c10d::BarrierOptions
 void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
   // Unlike everywhere else, no time at all may be asked for.
   const Duration patience =
-      opts.timeout == c10d::kUnsetTimeout ? Duration(options_->timeout) : Duration(opts.timeout);
+      opts.timeout == c10d::kUnsetTimeout ? deadline({}) : Duration(opts.timeout);
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto left = [&] {
+    return std::max<Duration>(Duration(1), patience - (std::chrono::steady_clock::now() - begun));
+  };
   // A byte of each rank; rank 0's own goes out.
   const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(getSize()));
   const auto byte_of = [&](int rank) {
@@ -69,13 +75,17 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   };
   const auto options = [&](std::uint32_t tag) {
     CollectiveOptions made;
-    made.delivery = exact(patience);
+    made.delivery = exact(left());
     made.tag = tag;
     return made;
   };
   const TensorView own = byte_of(getRank());
   TORCH_CHECK_WITH(DistBackendError, patience.count() > 0, "Rank ", getRank(),
                    " timed out in monitoredBarrier after ", milliseconds, " ms");
+  TORCH_CHECK_WITH(DistBackendError, !barrier_failed_, "Rank ", getRank(),
+                   ": an earlier monitoredBarrier of this group failed here, and its ranks may be "
+                   "one barrier apart since; make a new group");
+  barrier_failed_ = true;  // until it has passed
   if (getRank() != 0) {
     const auto sent =
         wait_interruptibly(communicator().send_async(own, 0, options(kArrivedTag)), bytes);
@@ -87,6 +97,7 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
                      " successfully reached monitoredBarrier, but received errors while waiting "
                      "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n ",
                      "Original exception: \n", released.status().c_str());
+    barrier_failed_ = false;
     return;
   }
   std::vector<leeway::Work> arrivals;
@@ -114,6 +125,7 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
                      " failed to pass monitoredBarrier in ", milliseconds,
                      " ms: ", released.status().c_str());
   }
+  barrier_failed_ = false;
 }
 
 }  // namespace leeway::torch_backend

@@ -107,9 +107,19 @@ TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
 
 Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where, Log* log) {
   const auto end = TcpClient::Clock::now() + local.join_timeout;
-  while (where.port == 0 && TcpClient::Clock::now() < end && !local.stop.stop_requested()) {
+  bool told = where.port != 0;
+  while (!told && TcpClient::Clock::now() < end && !local.stop.stop_requested()) {
     const Duration left = end - TcpClient::Clock::now();
-    if (local.store->get(MeetingKeys(local).address(), at_once(local, left)).ok()) break;
+    told = local.store->get(MeetingKeys(local).address(), at_once(local, left)).ok();
+  }
+  if (!told && !local.stop.stop_requested()) {
+    return Status::error(StatusCode::kUnavailable,
+                         "rank %u: rank 0 has not told the store its address within %.1f s: "
+                         "missing rank 0; is it running, with this store, name (\"%s\") and "
+                         "restart count?",
+                         unsigned{local.rank},
+                         std::chrono::duration<double>(local.join_timeout).count(),
+                         local.name.c_str());
   }
   const auto security = security_of(local);
   if (!security.ok()) return security.status();

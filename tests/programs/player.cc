@@ -269,11 +269,11 @@ bool Player::perform(const Step& step) {
       if (!among) return true;
       board_.left |= 1 << rank_;
       if (step.salt % 2 == 0) {
-        // It may be at any point of a join then.
+        // It may be at any point of a join then, which nobody takes back.
         Options options = options_for(*program_, meeting_, rank_);
         options.communicator_name += ".never";
-        static std::shared_ptr<void> joining;
-        joining = library_.join(options);
+        static auto& joining = *new std::shared_ptr<void>(library_.join(options));
+        (void)joining;
         std::this_thread::sleep_for(std::chrono::microseconds(step.salt / 6 % 5'000));
       }
       if (step.salt % 6 < 2) ::kill(::getpid(), SIGKILL);

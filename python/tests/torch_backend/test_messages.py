@@ -53,6 +53,45 @@ def test_messages_of_some_ranks_then_calls_of_all(forked):
     assert status == 0 and output.count("called") == 3, output
 
 
+def test_a_monitored_barrier_after_a_failed_one_fails_at_once(forked):
+    output, status = forked("""
+    import time
+    from datetime import timedelta
+    import torch.distributed as dist
+
+    dist.init_process_group("leeway", timeout=timedelta(seconds=30))
+    rank = dist.get_rank()
+    time.sleep(3 * rank)
+    for turn in range(3):
+        begun = time.monotonic()
+        try:
+            dist.monitored_barrier(timeout=timedelta(seconds=1))
+        except RuntimeError as error:
+            assert turn == 0 or "make a new group" in str(error), error
+            assert time.monotonic() - begun < 2.5, "the time-out counted twice"
+            print("failed")
+    """, timeout=60)
+    assert status == 0 and output.count("failed") == 6, output
+
+
+def test_views_that_negate_and_time_outs_of_centuries(forked):
+    output, status = forked("""
+    from datetime import timedelta
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("leeway", timeout=timedelta(days=200_000))
+    negated = torch._neg_view(torch.ones(10))
+    dist.all_reduce(negated)
+    assert (negated == -2).all(), negated
+    imaginary = torch.full((4,), 1 + 2j).conj().imag
+    dist.all_reduce(imaginary)
+    assert (imaginary == -4).all(), imaginary
+    print("right")
+    """)
+    assert status == 0 and output.count("right") == 2, output
+
+
 def test_a_message_may_be_received_after_a_call_of_all(forked):
     output, status = forked(HEAD + """
     for turn in range(4):
