@@ -22,10 +22,14 @@ const char* path_remedy(TransportKind kind) {
              "LEEWAY_TRANSPORT=udp";
     case TransportKind::ucx:
       return "check UCX between the hosts (UCX_NET_DEVICES, UCX_TLS), or LEEWAY_TRANSPORT=udp";
+    case TransportKind::shm:
+      return "check that all ranks make this call, and that they share /dev/shm";
     case TransportKind::custom:
       return "the transport that this program brings does not deliver, or wait() sleeps through it";
     default:
-      return "check that UDP passes between the hosts (firewall, LEEWAY_BIND)";
+      return "check that all ranks make this call, and that UDP passes between the hosts "
+             "(firewall, "
+             "LEEWAY_BIND)";
   }
 }
 
