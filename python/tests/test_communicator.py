@@ -350,6 +350,7 @@ def test_ctrl_c_ends_a_join_through_a_store_written_in_python(start_ranks):
         def forget(self, key):
             time.sleep(0.1)  # as the interrupted call is taken back
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         leeway.Communicator.create(store=Empty(), rank=0, world_size=2, join_timeout=60)

@@ -73,26 +73,17 @@ at::Tensor host_room(at::IntArrayRef shape, const at::Tensor& like) {
   return at::empty(shape, like.options().device(at::kCPU).pinned_memory(like.is_cuda()));
 }
 
-namespace {
-
-// Its memory holds its values: a view may be their negatives or conjugates.
-bool is_plain(const at::Tensor& tensor) {
-  return tensor.is_cpu() && !tensor.is_neg() && !tensor.is_conj();
-}
-
-}  // namespace
-
 at::Tensor host_memory(const at::Tensor& tensor) {
-  return is_plain(tensor) && tensor.is_non_overlapping_and_dense() ? tensor : host_input(tensor);
+  return tensor.is_cpu() && tensor.is_non_overlapping_and_dense() ? tensor : host_input(tensor);
 }
 
 at::Tensor host_input(const at::Tensor& tensor) {
-  if (is_plain(tensor)) return tensor.contiguous();
+  if (tensor.is_cpu()) return tensor.contiguous();
   return host_room(tensor.sizes(), tensor).copy_(tensor);
 }
 
 at::Tensor host_output(const at::Tensor& tensor) {
-  return is_plain(tensor) && tensor.is_contiguous() ? tensor : host_room(tensor.sizes(), tensor);
+  return tensor.is_cpu() && tensor.is_contiguous() ? tensor : host_room(tensor.sizes(), tensor);
 }
 
 at::Tensor flat_room(const std::vector<at::Tensor>& like) {
