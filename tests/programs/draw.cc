@@ -335,10 +335,10 @@ class Maker {
     add(std::move(rest));
   }
 
-  // In one of so many groups of processes a rank exits in the last program.
+  // In every other group of processes a rank exits in the last program.
   bool leaves() const {
     const std::uint64_t group = program_.seed / kProgramsOfAGroup;
-    return program_.processes && group % 4 == 0 &&
+    return program_.processes && group % 2 == 0 &&
            program_.seed % kProgramsOfAGroup == kProgramsOfAGroup - 1;
   }
   void leave() {

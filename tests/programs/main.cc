@@ -142,6 +142,10 @@ class Swarm {
   explicit Swarm(const Arguments& arguments) : arguments_(arguments) {}
 
   int run() {
+    if ((arguments_.limits.any_route || arguments_.limits.route == Route::mixed) &&
+        !can_hide_memory()) {
+      std::fprintf(stderr, "nothing may be mounted here: all ranks of route mixed share memory\n");
+    }
     std::uint64_t next = arguments_.from;
     std::vector<std::unique_ptr<Run>> runs;
     while (!runs.empty() || (next <= arguments_.to && !stops())) {

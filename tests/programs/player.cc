@@ -274,7 +274,8 @@ bool Player::perform(const Step& step) {
         options.communicator_name += ".never";
         static auto& joining = *new std::shared_ptr<void>(library_.join(options));
         (void)joining;
-        std::this_thread::sleep_for(std::chrono::microseconds(step.salt / 6 % 5'000));
+        if (step.salt / 6 % 2 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(step.salt / 12 % 5'000));
       }
       if (step.salt % 6 < 2) ::kill(::getpid(), SIGKILL);
       if (step.salt % 6 < 3) ::_exit(0);

@@ -112,7 +112,8 @@ bool play_all(Player& player, const std::vector<Program>& programs) {
   return true;
 }
 
-// The ranks of both halves of a mixed group see memory of their own half only.
+// The ranks of both halves of a mixed group see memory of their own half only. Without the right to
+// mount they see that of all.
 bool hide_memory() {
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -160,8 +161,7 @@ bool hide_memory() {
 [[noreturn]] void be_process(const std::vector<Program>& programs, Board& board,
                              const Meeting& meeting, int rank) {
   const Program& first = programs.front();
-  if (first.route == Route::mixed && rank >= first.ranks / 2 && !hide_memory())
-    std::_Exit(0);  // then there is one half only, by the watcher's leave
+  if (first.route == Route::mixed && rank >= first.ranks / 2) (void)hide_memory();
   const std::unique_ptr<Library> library = library_of(first, meeting);
   const Holdings before = Holdings::now();
   bool right = false;
@@ -180,6 +180,13 @@ bool hide_memory() {
 }
 
 }  // namespace
+
+bool can_hide_memory() {
+  const int child = ::fork();
+  if (child == 0) ::_exit(hide_memory() ? 0 : 1);
+  int outcome = 1;
+  return child > 0 && ::waitpid(child, &outcome, 0) == child && outcome == 0;
+}
 
 std::string to_string(Verdict::What what) {
   constexpr const char* kNames[] = {"right", "wrong", "hang", "death", "leak"};

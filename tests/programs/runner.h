@@ -53,6 +53,9 @@ class Run {
   Verdict verdict_;
 };
 
+// Whether groups of the mixed route have two halves here.
+bool can_hide_memory();
+
 Verdict run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
 
 }  // namespace leeway::programs

@@ -2,9 +2,9 @@
 // in virtual time, seeds fixed, for all estimators, links that lose alike, unequally or in bursts,
 // and contributions of 1 to 200 packets.
 //
-// Statement: the predicted mean square error is within 10 % of the measured one (15 % where whole
-// contributions get lost), and the gradient's mean square within 10 % of the true one. The standard
-// error of either comparison is below 3 %, so that twice the tolerance would be seen.
+// Statement: the predicted mean square error is within 10 % of the measured one, and the gradient's
+// mean square within 10 % of the true one. The standard error of either comparison is below 3 %, so
+// that twice the tolerance would be seen.
 #include "checker/coverage.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ class Experiment {
   }
 
   void add(Rank owner, const CollectiveReport& report) {
-    ASSERT_TRUE(report.noise.measured);
+    if (!report.noise.measured) return;  // nothing came of others that was looked at
     const std::size_t first = owner * shard();
     std::vector<double> mean(shard(), 0.0);
     double units = 0.0;
@@ -147,15 +147,6 @@ class Experiment {
   std::array<std::vector<float>, kRanks> guesses_;
 };
 
-// Where a packet is all of a contribution, one that came alone is all that a call knows: gradient
-// can not be told from dispersion then, and the noise of these calls is reported too large.
-double tolerance(const Setting& setting) {
-  const bool pooled = setting.estimator == Estimator::ratio ||
-                      setting.estimator == Estimator::symmetric_ratio ||
-                      setting.estimator == Estimator::stratified;
-  return pooled && setting.packets == 1 ? 0.15 : sim::kCoverageTolerance;
-}
-
 class ReportedError : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(ReportedError, IsTheMeasuredOne) {
@@ -180,7 +171,7 @@ TEST_P(ReportedError, IsTheMeasuredOne) {
     EXPECT_NEAR(error.predicted(), 0.0, 1e-12);
     return;
   }
-  EXPECT_NEAR(error.measured() / error.predicted(), 1.0, tolerance(setting));
+  EXPECT_NEAR(error.measured() / error.predicted(), 1.0, sim::kCoverageTolerance);
   EXPECT_LT(resolution, kResolution) << "too few observations to tell anything";
 }
 

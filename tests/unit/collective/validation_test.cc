@@ -91,12 +91,13 @@ TEST_F(Validate, EnumeratorsThatDoNotExist) {
                    }),
                    {"delivery"});
     OperationSpec exchange{.kind = OperationKind::exchange};
-    exchange.messages = std::make_shared<std::vector<Message>>(
-        1, Message{.kind = static_cast<Message::Kind>(Message::kKinds + beyond),
-                   .input = all_reduce().input,
-                   .output = all_reduce().output,
-                   .peer = 1,
-                   .tag = 0});
+    exchange.messages = std::make_shared<std::vector<leeway::Message>>(
+        1, leeway::Message{
+               .kind = static_cast<leeway::Message::Kind>(leeway::Message::kKinds + beyond),
+               .input = all_reduce().input,
+               .output = all_reduce().output,
+               .peer = 1,
+               .tag = 0});
     expect_invalid(exchange, {"kind of message"});
   }
   EXPECT_EQ(to_string(static_cast<Estimator>(kEstimatorCount)), "unknown");
