@@ -41,6 +41,7 @@ void Engine::submit_group(Instant now, Request& request, bool may_start) {
   MessageGroup& group = *request.group;
   const Rank self = endpoint_.config().self;
   Status status = endpoint_.given_up();
+  if (status.ok()) status = validate(request.spec, self, endpoint_.config().size);
   if (status.ok()) status = group.pair_own(self);
   for (std::size_t i = 0; i < group.messages().size() && status.ok(); ++i) {
     const Status fault = check(group.messages()[i].spec);

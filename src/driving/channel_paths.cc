@@ -28,8 +28,7 @@ const char* path_remedy(TransportKind kind) {
       return "the transport that this program brings does not deliver, or wait() sleeps through it";
     default:
       return "check that all ranks make this call, and that UDP passes between the hosts "
-             "(firewall, "
-             "LEEWAY_BIND)";
+             "(firewall, LEEWAY_BIND)";
   }
 }
 
