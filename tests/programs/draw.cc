@@ -67,7 +67,7 @@ class Maker {
     const bool rude = dice_.one_in(16);
     if (rude) make_comm();
     for (int i = 0; i < length; ++i) {
-      const std::size_t what = dice_.below(100);
+      const std::size_t what = any_quiet() ? dice_.below(100) : 99;
       if (makes && what < 12) {
         make_comm();
       } else if (what < 45) {
@@ -106,6 +106,12 @@ class Maker {
       if (!comms_[i].gone && !comms_[i].members.empty() && !(quiet && comms_[i].disturbed))
         choices.push_back(static_cast<int>(i));
     return choices[dice_.below(choices.size())];
+  }
+  // After a rank has left there may be none.
+  bool any_quiet() const {
+    return std::any_of(comms_.begin(), comms_.end(), [](const Comm& one) {
+      return !one.gone && !one.disturbed && !one.members.empty();
+    });
   }
   bool nccl() const { return program_.front == Front::nccl; }
   Comm& at(int comm) { return comms_[static_cast<std::size_t>(comm)]; }
