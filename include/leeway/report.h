@@ -57,8 +57,8 @@ struct PhaseTimes {
 // those of all: where they differ in size, the mean of all ranks' reports is right, a single one
 // is not. A rank whose own weight is 0, or that owns nothing, measures nothing.
 struct NoiseReport {
-  // False: the other fields say nothing. So it is where the packets that were looked at came of so
-  // few ranks that gradient and dispersion cannot be told apart.
+  // The other fields say nothing where this is false. The packets that were looked at may have come
+  // of so few ranks that gradient and dispersion cannot be told apart.
   bool measured = false;
   double gradient_mean_square = 0.0;   // of the true gradient
   double dispersion = 0.0;             // variance of one rank's contribution around it

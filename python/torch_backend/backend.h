@@ -57,9 +57,9 @@ class LeewayBackend final : public c10d::Backend {
   // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
   // for dead.
   static void shutdown_all();
-  // False: batch_isend_irecv() makes its calls one by one then. What it would gather is not
-  // forgotten where a call of it throws: PyTorch would put all later all_reduces of the group
-  // there, unmade.
+  // batch_isend_irecv() makes its calls one by one where this is false. PyTorch does not forget the
+  // calls that it gathers if one of them throws: later all_reduces of the group would join them,
+  // and never be made.
   bool supportsCoalescing() const override { return false; }
   void startCoalescing() override;
   c10::intrusive_ptr<c10d::Work> endCoalescing() override;

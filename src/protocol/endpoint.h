@@ -191,6 +191,7 @@ class Endpoint {
   bool is_gone(Rank peer) const { return links_[peer].gone; }
   // At least one peer is.
   bool any_gone() const { return any_gone_; }
+  // Every peer is.
   bool all_gone() const;
   // Of the peers that the oldest collective still sends to, the share that has opened it. While
   // some have not, the others' links are not to get their turns: all ranks would send to them at

@@ -129,7 +129,8 @@ struct Coverage {
   }
   // Standard errors between the two sums.
   double sigmas() const {
-    return calls == 0 ? 0.0 : std::abs(said - true_square) / std::sqrt(difference_square);
+    return difference_square > 0.0 ? std::abs(said - true_square) / std::sqrt(difference_square)
+                                   : 0.0;
   }
   // A tenth of the error is allowed, which is a fifth of its square.
   bool holds() const {

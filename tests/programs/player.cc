@@ -98,6 +98,23 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   return {};
 }
 
+// A call of float zeros, whose result nobody looks at.
+struct PlainCall {
+  PlainCall(const Step& step, int rank, int size)
+      : values(step.count), results(step.count), extent(extent_of(step, rank, size)) {
+    call.step = &step;
+    call.rank = rank;
+    call.size = size;
+    call.extent = &extent;
+    call.input = {values.data(), step.count, DataType::f32};
+    call.output = {results.data(), step.count, DataType::f32};
+  }
+  std::vector<float> values;
+  std::vector<float> results;
+  Extent extent;
+  Call call;
+};
+
 }  // namespace
 
 struct Player::Underway {
@@ -306,21 +323,12 @@ bool Player::perform(const Step& step) {
 bool Player::differ(const Step& step, int rank, int size) {
   Step own = step;
   const bool among = (step.who >> rank & 1) != 0;
-  Call one;
-  std::vector<float> values(step.count + 1);
-  std::vector<float> results(step.count + 1);
   own.kind = Kind::all_reduce;
   if (among && step.salt % 2 == 0) ++own.count;
   if (among && step.salt % 2 == 1) own.op = ReduceOp::max;
   own.in_place = false;
-  const Extent extent = extent_of(own, rank, size);
-  one.step = &own;
-  one.rank = rank;
-  one.size = size;
-  one.extent = &extent;
-  one.input = {values.data(), own.count, DataType::f32};
-  one.output = {results.data(), own.count, DataType::f32};
-  const Outcome outcome = comm(step.comm)->run(one);
+  const PlainCall plain(own, rank, size);
+  const Outcome outcome = comm(step.comm)->run(plain.call);
   move();
   if (outcome.ok()) return fail(std::string(to_string(own.kind)) + " that differs is ok");
   // A rank may hear that a peer left the operation before it hears why.
@@ -329,7 +337,7 @@ bool Player::differ(const Step& step, int rank, int size) {
   return fail(std::string(to_string(own.kind)) + " that differs: " + outcome.status().c_str());
 }
 
-// Nothing in the child stands still, and the parent goes on.
+// No call in the child stands still, and the parent goes on.
 bool Player::fork_child(const Step& step, int rank, int size) {
   const int child = ::fork();
   if (child < 0) return fail(std::string("fork(): ") + std::strerror(errno));
@@ -351,20 +359,11 @@ std::string Player::fault_of_child(const Step& step, int rank, int size) {
   Step own = step;
   own.kind = Kind::all_reduce;
   own.in_place = false;
-  std::vector<float> values(step.count);
-  std::vector<float> results(step.count);
-  const Extent extent = extent_of(own, rank, size);
-  Call one;
-  one.step = &own;
-  one.rank = rank;
-  one.size = size;
-  one.extent = &extent;
-  one.input = {values.data(), own.count, DataType::f32};
-  one.output = {results.data(), own.count, DataType::f32};
-  const Outcome blocking = comm(step.comm)->run(one);
+  const PlainCall plain(own, rank, size);
+  const Outcome blocking = comm(step.comm)->run(plain.call);
   if (blocking.ok()) return "a call is ok";
   if (blocking.status().code() != StatusCode::kUnavailable) return blocking.status().c_str();
-  if (comm(step.comm)->start(one)->wait().ok()) return "a call in flight is ok";
+  if (comm(step.comm)->start(plain.call)->wait().ok()) return "a call in flight is ok";
   for (const auto& under : underway_) {
     if (under->flight == nullptr || under->how == Way::How::called) continue;
     if (!under->flight->test()) return "what the parent has in flight is not over";
