@@ -487,7 +487,8 @@ void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report
   const auto ahead = static_cast<std::int32_t>(report.opened_below - call->number);
   if (ahead <= 0) return;
   for (std::uint32_t i = 0; i < report.open_count; ++i) {
-    if (report.open[i].round == call->number && !report.open[i].point_to_point) return;
+    const wire::OpenRound& entry = report.open[i];
+    if (entry.round == call->number && !entry.point_to_point && !entry.failed()) return;
   }
   mark_left(now, rank, from, *call);
 }

@@ -312,7 +312,7 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::advance(Instant now, Round& round) {
-  // A doomed one fails at fail_at: what its flows say was meant for another operation
+  // A message that is doomed fails at fail_at: what its flow says was meant for another one
   if (round.ended || !round.failure.ok()) return;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
@@ -326,13 +326,34 @@ void Endpoint::advance(Instant now, Round& round) {
   if (round.done && round.all_confirmed()) end(round);
 }
 
-void Endpoint::finish(Instant now, Round& round, const Status& status) {
+void Endpoint::finish(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (!status.ok()) {
+    ++counters_.rounds_failed;
+    if (!round.done || status.code() == StatusCode::kMismatch)
+      tell_failure(round, status.code(), blame);
+  }
   if (!round.done) {
     round.done = true;
     round.client->on_done(status, now);
   }
-  if (!status.ok()) ++counters_.rounds_failed;
   end(round);
+}
+
+// Both sides of a message learn of its failure by other means, and of an end of the communicator
+// by a good-bye.
+void Endpoint::tell_failure(const Round& round, StatusCode code, const Blame& blame) {
+  if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
+  failures_.add(
+      {.round = round.number,
+       .tag = round.plan->tag,
+       .code = code,
+       .about = blame.rank,
+       .other = blame.tag,
+       .pair_sends = {round.plan->pair_sends.begin(), round.plan->pair_sends.end()},
+       .pair_receives = {round.plan->pair_receives.begin(), round.plan->pair_receives.end()}});
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !links_[peer].gone) queue_report(peer);
+  }
 }
 
 void Endpoint::end(Round& round) {
@@ -340,16 +361,13 @@ void Endpoint::end(Round& round) {
   timers_.disarm_round(round);
 }
 
-void Endpoint::doom(Instant now, Round& round, const Status& status) {
-  if (!round.failure.ok()) return;
+void Endpoint::doom(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (round.ended || !round.failure.ok()) return;
+  if (!round.plan->point_to_point()) return finish(now, round, status, blame);
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
   timers_.arm_round(round, round.fail_at);
-  if (!round.plan->point_to_point())
-    disputes_.add(round.number, round.plan->tag, round.plan->pair_sends, round.plan->pair_receives);
-  for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
-    if (peer != config_.self) queue_report(peer);
-  }
+  queue_report(round.plan->point_peer);
 }
 
 void Endpoint::reap_ended(Instant now) {

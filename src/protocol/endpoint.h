@@ -24,8 +24,8 @@
 #include "base/time.h"
 #include "leeway/status.h"
 #include "protocol/departure.h"
-#include "protocol/disputes.h"
 #include "protocol/early_datagrams.h"
+#include "protocol/failures.h"
 #include "protocol/group_sender.h"
 #include "protocol/link.h"
 #include "protocol/outbox.h"
@@ -256,9 +256,11 @@ class Endpoint {
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void advance(Instant now, Round& round);
-  void finish(Instant now, Round& round, const Status& status);
+  // Peers are told of a failure, and whom it names.
+  void finish(Instant now, Round& round, const Status& status, const Blame& blame = {});
+  void tell_failure(const Round& round, StatusCode code, const Blame& blame);
   void end(Round& round);
-  void doom(Instant now, Round& round, const Status& status);
+  void doom(Instant now, Round& round, const Status& status, const Blame& blame);
   // Rounds that ended while an event was handled leave when it has been.
   void reap(Instant now) {
     if (rounds_.any_ended()) reap_ended(now);
@@ -311,6 +313,7 @@ class Endpoint {
   bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void learn_use(Round& round, Rank from, const wire::Report& report);
+  void on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs);
   void on_peer_left_round(Instant now, Round& round, Rank from);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
   void repeat_end_soon(Instant now, Round& round, Rank peer);
@@ -394,7 +397,7 @@ class Endpoint {
   EarlyDatagrams early_;
   Timers timers_;
   Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
-  Disputes disputes_;
+  Failures failures_;
   std::vector<std::uint32_t> watched_tags_;
   bool watched_from_outside_ = false;
   bool heard_message_ = false;

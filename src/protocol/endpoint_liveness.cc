@@ -114,7 +114,7 @@ Status Endpoint::loss_of(const Round& round, Rank peer) const {
 void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   if (round.ended) return;
   if (!round.done && round.plan->tag.delivery == Delivery::Kind::exact)
-    return finish(now, round, loss_of(round, peer));
+    return finish(now, round, loss_of(round, peer), {peer});
   on_peer_left_round(now, round, peer);
   end_abandoned(now, round, peer);
 }
@@ -126,7 +126,8 @@ void Endpoint::start_without(Instant now, Round& round) {
     if (round.ended) return;
     const Link& link = links_[peer];
     if (peer == config_.self || !link.gone) continue;
-    if ((link.dead || link.gave_us_up) && exact) return finish(now, round, loss_of(round, peer));
+    if ((link.dead || link.gave_us_up) && exact)
+      return finish(now, round, loss_of(round, peer), {peer});
     // What it sent before it left may still be on its way
     if (exact) timers_.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) end_abandoned(now, round, peer);

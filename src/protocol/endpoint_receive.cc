@@ -163,7 +163,8 @@ bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& h
     const std::uint64_t each = round.client->incoming(header.kind, from).elements_per_packet();
     doom(now, round,
          unequal_pair(round, from, (header.flow_packets - 1) * each + header.tail, config_.self,
-                      round.plan->pair_receives[from]));
+                      round.plan->pair_receives[from]),
+         {from});
   }
   return false;
 }
@@ -178,7 +179,7 @@ bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t p
   if (tail == 0 && packets > 1) return false;
   const std::uint64_t elements = (packets - 1) * each + tail;
   if (elements > round.plan->tag.count) {
-    doom(now, round, too_long(round, from, elements, config_.self, round.plan->tag.count));
+    doom(now, round, too_long(round, from, elements, config_.self, round.plan->tag.count), {from});
     return false;
   }
   flow.packets = packets;

@@ -56,7 +56,10 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   }
   if (departure_.parting() && report.heard_goodbye) departure_.on_answer(from);
   if (departure_.serving()) {
-    link.content = report.open_count == 0 && !after(rounds_.opened_below(), report.opened_below);
+    const auto open = std::span(report.open).first(report.open_count);
+    const bool waits = !std::all_of(open.begin(), open.end(),
+                                    [](const wire::OpenRound& entry) { return entry.failed(); });
+    link.content = !waits && !after(rounds_.opened_below(), report.opened_below);
     timers_.arm_leave(now);
   }
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
@@ -114,7 +117,11 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
            (!point || (entry.sending != round.plan->point_send &&
                        entry.message_tag == round.plan->message_tag));
   });
-  if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
+  if (theirs != listed.end()) {
+    compare_tags(now, round, from, theirs->tag);
+    if (theirs->failed() && !round.ended) return on_peer_failed(now, round, from, *theirs);
+    if (round.ended) return;
+  }
   // Of a message's sender nothing else is learnt from a report
   if (point && !round.plan->point_send) return;
   const auto opened =
@@ -139,6 +146,26 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
   flow.informed = true;
   // An overtaken report unsays nothing
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
+}
+
+// The collective has failed at the peer. What all ranks must give alike makes it fail here, too;
+// after other failures it goes on with what is there.
+void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
+  if (!round.done && makes_another_call(theirs.failure)) {
+    if (theirs.failure == StatusCode::kMismatch && theirs.about != kNoRank &&
+        !round.plan->in_pairs() && theirs.other != round.plan->tag) {
+      return finish(now, round,
+                    disagree(round, config_.self, theirs.about, theirs.other, config_.names),
+                    {theirs.about, theirs.other});
+    }
+    return finish(
+        now, round,
+        failed_there(round, config_.self, from, theirs.failure, theirs.about, config_.names),
+        {theirs.about != kNoRank ? theirs.about : from, theirs.other});
+  }
+  if (round.told.by == kNoRank)
+    round.told = {.by = from, .code = theirs.failure, .about = theirs.about};
+  on_peer_left_round(now, round, from);
 }
 
 // The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
@@ -170,7 +197,8 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
     if (ours == theirs && sent > room) {
       return doom(
           now, round,
-          too_long(round, sends ? config_.self : from, sent, sends ? from : config_.self, room));
+          too_long(round, sends ? config_.self : from, sent, sends ? from : config_.self, room),
+          {from});
     }
   }
   if (round.plan->in_pairs()) {
@@ -178,17 +206,13 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
     const std::uint64_t expects = round.plan->pair_receives[from];
     wire::tell_pair(expects, sends, ours);  // as they should say it
     if (theirs.operation == ours.operation && theirs.shape != 0 && theirs.count != sends)
-      return doom(now, round, unequal_pair(round, config_.self, sends, from, theirs.count));
+      return doom(now, round, unequal_pair(round, config_.self, sends, from, theirs.count), {from});
     if (theirs.operation == ours.operation && theirs.shape > 1 && theirs.shape != ours.shape)
-      return doom(now, round, unequal_pair(round, from, theirs.shape - 2, config_.self, expects));
+      return doom(now, round, unequal_pair(round, from, theirs.shape - 2, config_.self, expects),
+                  {from});
   }
   if (ours == theirs) return;
-  doom(
-      now, round,
-      Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s",
-                    round.plan->name, round.number, known_as(config_.names, config_.self),
-                    describe(round.plan->tag).data(), known_as(config_.names, from),
-                    describe(theirs).data()));
+  doom(now, round, disagree(round, config_.self, from, theirs, config_.names), {from, theirs});
 }
 
 }  // namespace leeway::protocol

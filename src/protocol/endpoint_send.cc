@@ -95,7 +95,7 @@ void Endpoint::write_bare(Instant now, wire::PacketType type, Rank to, TrainBuff
 void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
   const wire::Report report =
-      report_contents(now, peer, link, rounds_, disputes_, config_.datagram_bytes);
+      report_contents(now, peer, link, rounds_, failures_, config_.datagram_bytes);
   if (PeerMessages* const messages = rounds_.messages(peer)) messages->reported_at = now;
   link.report_due = false;
   link.report_at = Instant::infinite_future();

@@ -5,6 +5,7 @@
 #include "base/contracts.h"
 #include "protocol/awaited.h"
 #include "protocol/endpoint.h"
+#include "protocol/mismatch.h"
 
 namespace leeway::protocol {
 namespace {
@@ -107,10 +108,9 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
 
 // A collective's own timer: its deadlines, and what holds up its multicast.
 void Endpoint::wake_round(Instant now, Round& round) {
-  if (now >= round.fail_at) return finish(now, round, round.failure);
   if (now >= round.plan->deadline) return on_deadline(now, round);
   if (now >= round.inquire_at) inquire(now, round);
-  timers_.arm_round(round, std::min({round.fail_at, round.plan->deadline, round.inquire_at}));
+  timers_.arm_round(round, std::min(round.plan->deadline, round.inquire_at));
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
     if (!round.plan->phases[k].active) continue;
@@ -162,7 +162,10 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return end(round);
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
-    return finish(now, round, overdue(now, config_.self, round, links_, config_.names));
+    const Rank absentee = absent(now, config_.self, round, links_);
+    return finish(
+        now, round, overdue(now, config_.self, round, links_, config_.names),
+        {absentee != kNoRank ? absentee : longest_silent(now, config_.self, round, links_).peer});
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
@@ -209,11 +212,12 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
       round.plan->tag.delivery != Delivery::Kind::exact) {
     return finish_receive(now, round, kind, peer);
   }
-  // It may have left because of a third rank, whose silence met its deadline a moment before ours:
-  // then that rank is to be named, by our own deadline.
-  if (longest_silent(now, config_.self, round, links_).peer != peer)
-    return timers_.arm_link(peer, now + links_[peer].rtt().timeout());
-  finish(now, round, left_early(config_.self, round, kind, peer, config_.names));
+  if (const Told& told = round.told; told.by != kNoRank) {
+    return finish(now, round,
+                  failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
+                  {told.about != kNoRank ? told.about : told.by});
+  }
+  finish(now, round, left_early(config_.self, round, kind, peer, config_.names), {peer});
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for

@@ -1,5 +1,10 @@
 #include "protocol/mismatch.h"
 
+#include <array>
+#include <cstdio>
+
+#include "protocol/awaited.h"
+
 namespace leeway::protocol {
 
 Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room) {
@@ -16,6 +21,51 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
       StatusCode::kMismatch, "%s #%u: rank %u sends rank %u %llu elements, rank %u expects %llu",
       round.plan->name, round.number, from, to, static_cast<unsigned long long>(sent), to,
       static_cast<unsigned long long>(expected));
+}
+
+Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
+                std::span<const Rank> names) {
+  return Status::error(StatusCode::kMismatch,
+                       "%s #%u: ranks disagree: rank %u has %s; rank %u has %s", round.plan->name,
+                       round.number, known_as(names, self), describe(round.plan->tag).data(),
+                       known_as(names, peer), describe(theirs).data());
+}
+
+bool makes_another_call(StatusCode code) {
+  return code == StatusCode::kMismatch || code == StatusCode::kInvalidArgument ||
+         code == StatusCode::kUnsupported || code == StatusCode::kResourceExhausted;
+}
+
+Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
+                    std::span<const Rank> names) {
+  const Rank us = known_as(names, self);
+  const Rank them = known_as(names, peer);
+  std::array<char, 24> third{"another rank"};
+  if (about != kNoRank)
+    std::snprintf(third.data(), third.size(), "rank %u", unsigned{known_as(names, about)});
+  const auto text = [&](StatusCode as, const char* format) {
+    std::array<char, 160> why{};
+    std::snprintf(why.data(), why.size(), format, third.data());
+    return Status::error(as, "rank %u: %s #%u: rank %u %s", us, round.plan->name, round.number,
+                         them, why.data());
+  };
+  switch (code) {
+    case StatusCode::kMismatch:
+      return text(code, "found that its call and that of %s differ");
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kUnsupported:
+    case StatusCode::kResourceExhausted:
+      return Status::error(StatusCode::kMismatch,
+                           "rank %u: %s #%u: rank %u refused its own call (%s), and its error "
+                           "says why",
+                           us, round.plan->name, round.number, them, to_string(code).data());
+    case StatusCode::kDeadlineExceeded:
+      return text(code, "gave it up at its own deadline, waiting for %s");
+    case StatusCode::kPeerLost:
+      return text(code, "gave it up because %s is gone");
+    default:
+      return text(StatusCode::kPeerLost, "could not go on with it, and its error says why");
+  }
 }
 
 }  // namespace leeway::protocol

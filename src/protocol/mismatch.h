@@ -1,7 +1,9 @@
-// What the error says where two ranks mean an operation of different length.
+// What the error says where ranks mean different operations, or a peer's call failed.
 #pragma once
 
 #include <cstdint>
+
+#include <span>
 
 #include "leeway/status.h"
 #include "protocol/round.h"
@@ -14,5 +16,17 @@ Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std:
 // Of an uneven all_to_all: the sender's count is not the one that the receiver gave.
 Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected);
+
+// Two ranks mean different operations.
+Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
+                std::span<const Rank> names);
+
+// Whether a peer's failure means that it and this rank make different calls. Then the collective
+// fails on all ranks, whatever its class.
+bool makes_another_call(StatusCode code);
+
+// The collective has failed at a peer, whose report says why; `about` as in wire::OpenRound.
+Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
+                    std::span<const Rank> names);
 
 }  // namespace leeway::protocol

@@ -118,7 +118,7 @@ void Contents::list_touched(const PeerMessages& messages) {
 }  // namespace
 
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Disputes& disputes, std::size_t room) {
+                             const Failures& failures, std::size_t room) {
   wire::Report report;
   report.largest_sequence = link.path().largest_seen();
   report.received = link.path().received();
@@ -142,7 +142,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
     contents.list_failing(*messages);
     contents.list_receives(*messages);
   }
-  disputes.list(peer, rounds.opened_below(), report);
+  failures.list(peer, rounds.opened_below(), room, report);
   if (messages == nullptr) return report;
   // Our own messages come last: the peer can do without them, or ask again.
   contents.list_sends(*messages);

@@ -2,7 +2,7 @@
 // which are limits::kDatagramBytesMin or more.
 #pragma once
 
-#include "protocol/disputes.h"
+#include "protocol/failures.h"
 #include "protocol/link.h"
 #include "protocol/round_table.h"
 #include "wire/packet.h"
@@ -10,6 +10,6 @@
 namespace leeway::protocol {
 
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Disputes& disputes, std::size_t room);
+                             const Failures& failures, std::size_t room);
 
 }  // namespace leeway::protocol

@@ -30,6 +30,19 @@ struct PhaseState {
   }
 };
 
+// What the first peer at which a collective failed said of it; kNoRank: no peer did.
+struct Told {
+  Rank by = kNoRank;
+  StatusCode code = StatusCode::kOk;
+  Rank about = kNoRank;
+};
+
+// The rank that an error names, and, of a mismatch, what that rank means.
+struct Blame {
+  Rank rank = kNoRank;
+  wire::OperationTag tag{};
+};
+
 struct MessageStream;
 
 // Plain state with the questions that need no other state. Endpoint moves it.
@@ -46,9 +59,10 @@ struct Round {
   std::uint32_t gates_closed = 0;
   bool done = false;   // on_done() was called; only stragglers' needs are left
   bool ended = false;  // it leaves the protocol when the event that ended it has been handled
-  // Set when doomed: it fails at fail_at, after peers could be told
+  // Of a message that is doomed: it fails at fail_at, after its peer could be told
   Status failure;
   Instant fail_at = Instant::infinite_future();
+  Told told;
   // Where it needs ranks that it exchanges no packets with: when to ask everybody how far they are,
   // and how often that was done.
   Instant inquire_at = Instant::infinite_future();

@@ -117,7 +117,8 @@ std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
 
 std::uint8_t settled_flags(const OpenRound& round) {
   return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
-                                   (round.spread_settled ? 4 : 0) | (round.sending ? 8 : 0));
+                                   (round.spread_settled ? 4 : 0) | (round.sending ? 8 : 0) |
+                                   (round.failed() ? 16 : 0));
 }
 
 // In the byte of a report's open_count.
@@ -133,7 +134,7 @@ bool tells_host(const Report& report) {
   return report.grant != kNoGrant || report.host_drops != 0;
 }
 
-constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
+static_assert(kOpenRoundBytes == 5 + kTagBytes);
 
 // Two values of less than 16 in a byte.
 std::uint8_t nibbles(unsigned low, unsigned high) {
@@ -165,7 +166,12 @@ void write_message(Writer& writer, const OpenRound& round) {
 void write_open_round(Writer& writer, const OpenRound& round) {
   writer.put(round.round);
   writer.put(settled_flags(round));
-  round.point_to_point ? write_message(writer, round) : write_tag(writer, round.tag);
+  if (round.point_to_point) return write_message(writer, round);
+  write_tag(writer, round.tag);
+  if (!round.failed()) return;
+  writer.put(static_cast<std::uint8_t>(round.failure));
+  writer.put(round.about);
+  if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
 }
 
 // False: a value has no name.
@@ -205,7 +211,15 @@ bool read_open_round(Reader& reader, OpenRound& round) {
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
   round.sending = flags & 8;
-  return round.point_to_point ? read_message(reader, round) : read_tag(reader, round.tag);
+  round.failure = StatusCode::kOk;
+  round.about = kNoRank;
+  if (round.point_to_point) return (flags & 16) == 0 && read_message(reader, round);
+  bool known = read_tag(reader, round.tag);
+  if ((flags & 16) == 0) return known;
+  known &= read_enum(reader.get<std::uint8_t>(), StatusCode::kInternal, round.failure);
+  round.about = reader.get<std::uint16_t>();
+  if (round.failure == StatusCode::kMismatch) known &= read_tag(reader, round.other);
+  return known && round.failed();
 }
 
 // What a flow says beside its packets: at offset 40 of data, 32 of END.
@@ -472,8 +486,14 @@ std::size_t report_bytes(const Report& report) {
                       (tells_host(report) ? kReportHostBytes : 0) +
                       kOpenedStreamBytes * report.stream_count;
   for (const OpenRound& round : std::span(report.open).first(report.open_count))
-    bytes += round.point_to_point ? kOpenMessageBytes : kOpenRoundBytes;
+    bytes += entry_bytes(round);
   return bytes;
+}
+
+std::size_t entry_bytes(const OpenRound& round) {
+  if (round.point_to_point) return kOpenMessageBytes;
+  if (round.failure == StatusCode::kMismatch) return kDisputedRoundBytes;
+  return round.failed() ? kFailedRoundBytes : kOpenRoundBytes;
 }
 
 std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {

@@ -16,13 +16,14 @@
 #include "base/time.h"
 #include "leeway/codec.h"
 #include "leeway/options.h"
+#include "leeway/status.h"
 #include "leeway/types.h"
 #include "wire/operation_kind.h"
 
 namespace leeway::wire {
 
 inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 
 enum class PacketType : std::uint8_t {
   data = 1,
@@ -136,8 +137,8 @@ constexpr OperationTag tag_of_message(bool sends) {
 // choose alike (type and codec), and not the count, which is the sender's to choose.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
-// One operation that is open at the reporting rank. (round, kind space) not listed and below
-// opened_below is closed.
+// One operation that is open at the reporting rank, or a collective that failed there. (round, kind
+// space) not listed and below opened_below is closed.
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
@@ -148,8 +149,17 @@ struct OpenRound {
   // Of a message only operation, dtype, codec, its settings and count travel. The count of a send
   // is exact, that of a receive the most it takes.
   OperationTag tag;
+  // (collective) Why it failed at the reporter; kOk: it is open.
+  StatusCode failure = StatusCode::kOk;
+  Rank about = kNoRank;  // the rank that the reporter's error names; kNoRank: none
+  OperationTag other;    // (mismatch) what that rank means
+
+  bool failed() const { return failure != StatusCode::kOk; }
 };
 inline constexpr std::size_t kOpenRoundBytes = 28;
+inline constexpr std::size_t kTagBytes = 23;
+inline constexpr std::size_t kFailedRoundBytes = kOpenRoundBytes + 3;
+inline constexpr std::size_t kDisputedRoundBytes = kFailedRoundBytes + kTagBytes;
 inline constexpr std::size_t kOpenMessageBytes = 21;
 
 // Messages of one tag from the receiver of a report to its sender: receives posted for them.
@@ -217,6 +227,7 @@ inline constexpr std::size_t kReportMarksBytes = 8;
 inline constexpr std::size_t kReportHostBytes = 6;
 // Of the whole datagram.
 std::size_t report_bytes(const Report& report);
+std::size_t entry_bytes(const OpenRound& round);
 
 // WIRE 4: the sender has finished pass `attempt` of this flow.
 struct End {

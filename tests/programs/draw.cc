@@ -226,10 +226,8 @@ class Maker {
 
   void mismatch() {
     const int comm = some_comm(true);
-    // Between sites a difference ends the communicator. Where datagrams are lost, and through rings
-    // now and then, a rank is told too little, and waits for its deadline.
-    const bool is_told = program_.route != Route::sites && program_.route != Route::faulted &&
-                         program_.route != Route::shm && program_.route != Route::mixed;
+    // Between sites a difference ends the communicator.
+    const bool is_told = program_.route != Route::sites;
     if (size_of(comm) < 2 || nccl() || !is_told) return collective();
     Step one = step(Kind::mismatch, comm);
     one.who = 1u << dice_.below(at(comm).members.size());

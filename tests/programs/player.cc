@@ -331,9 +331,7 @@ bool Player::differ(const Step& step, int rank, int size) {
   const Outcome outcome = comm(step.comm)->run(plain.call);
   move();
   if (outcome.ok()) return fail(std::string(to_string(own.kind)) + " that differs is ok");
-  // A rank may hear that a peer left the operation before it hears why.
-  const StatusCode code = outcome.status().code();
-  if (code == StatusCode::kMismatch || code == StatusCode::kPeerLost) return true;
+  if (outcome.status().code() == StatusCode::kMismatch) return true;
   return fail(std::string(to_string(own.kind)) + " that differs: " + outcome.status().c_str());
 }
 

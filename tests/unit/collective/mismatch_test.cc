@@ -173,6 +173,29 @@ TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
   }
 }
 
+// Its deadline ends the call of one rank. The others hear at once why they wait in vain.
+TEST(Failure, IsToldToRanksThatWaitForIt) {
+  for (const std::size_t elements : {10u, 100'000u}) {
+    EngineGroup group(GroupOptions{.size = 4});
+    std::vector<std::vector<float>> data(4, std::vector<float>(elements, 1.0f));
+    group.freeze(3);
+    std::vector<Request*> requests;
+    for (const Rank rank : {0, 1, 2}) {
+      OperationSpec spec{.kind = OperationKind::all_reduce,
+                         .input = std::span(data[rank]),
+                         .output = std::span(data[rank])};
+      spec.options.delivery = exact(rank == 0 ? 100ms : 10s);
+      requests.push_back(&group.submit(rank, spec));
+    }
+    ASSERT_TRUE(group.run(requests, 1s)) << elements;
+    for (const Request* request : requests)
+      EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded) << request->status.text();
+    EXPECT_NE(requests[1]->status.text().find("rank 0 gave it up at its own deadline"),
+              std::string_view::npos)
+        << requests[1]->status.text();
+  }
+}
+
 // Few elements are sent from a copy, so that their sender does not wait for anybody.
 TEST(MismatchOfRoots, FewElementsFailWhereSomebodyWaitsAndAreCountedWhereNobodyDoes) {
   EngineGroup group(GroupOptions{.size = 3});

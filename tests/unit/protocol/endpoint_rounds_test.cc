@@ -67,11 +67,12 @@ class Behind : public ::testing::Test {
   void pass(Duration time) {
     group_.run_until([] { return false; }, time);
   }
-  // The caller of rank 1 is told soon that rank 0 has left.
+  // The caller of rank 1 is told soon that rank 0 has given the operation up.
   void expect_left(const Request& request) {
     EXPECT_TRUE(group_.run_until([&] { return request.done; }, 1s)) << "waits for its deadline";
-    EXPECT_EQ(request.status.code(), StatusCode::kPeerLost) << request.status.text();
-    EXPECT_NE(request.status.text().find("rank 0 left"), std::string_view::npos);
+    EXPECT_EQ(request.status.code(), StatusCode::kDeadlineExceeded) << request.status.text();
+    EXPECT_NE(request.status.text().find("rank 0 gave it up at its own deadline"),
+              std::string_view::npos);
   }
 
   EngineGroup group_{network(2)};
@@ -105,7 +106,7 @@ TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
   expect_left(waiting);
 }
 
-// Each of two ranks waits for an operation that the other has left, and in both for a third rank.
+// Each of two ranks is in an operation that the other has left, and in both for a third rank.
 TEST(EndpointRounds, ReportsAboutWhatWasLeftDoNotAnswerEachOther) {
   EngineGroup group(network(3));
   FloatAllReduce patient(3, 20000, exact(10s)), hasty(3, 20000, exact(50ms));
@@ -121,7 +122,10 @@ TEST(EndpointRounds, ReportsAboutWhatWasLeftDoNotAnswerEachOther) {
   };
   const std::uint64_t before = reports();
   group.run_until([] { return false; }, 1s);
-  EXPECT_FALSE(patient.requests()[0]->done || patient.requests()[1]->done);
+  for (const Rank rank : {0, 1}) {
+    EXPECT_EQ(patient.requests()[rank]->status.code(), StatusCode::kDeadlineExceeded)
+        << "the other's deadline ended it";
+  }
   EXPECT_LT(reports() - before, 100u);
 }
 

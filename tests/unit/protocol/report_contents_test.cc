@@ -31,7 +31,7 @@ class Contents : public ::testing::Test {
     for (ReceiveFlow& flow : round.phase(kind).receive) flow.packets = 10;
     return round;
   }
-  wire::Report report() const { return report_contents(kNow, 1, link_, table_, disputes_, room_); }
+  wire::Report report() const { return report_contents(kNow, 1, link_, table_, failures_, room_); }
   static int receives(const wire::Report& report) {
     int count = 0;
     for (std::uint32_t i = 0; i < report.open_count; ++i)
@@ -49,7 +49,7 @@ class Contents : public ::testing::Test {
   Link link_;
   std::size_t room_ = limits::kDatagramBytesMin;
   RoundTable table_{3};
-  Disputes disputes_;
+  Failures failures_;
 };
 
 TEST_F(Contents, SaysWhichFlowsAreSettled) {  // WIRE 3.1, 3.4

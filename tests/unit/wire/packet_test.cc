@@ -195,6 +195,30 @@ TEST(PacketData, ParityWithoutAPlaceIsRefused) {
   EXPECT_EQ(refusal(header), Refusal::field) << "not the last packet";
 }
 
+// WIRE 3.1: an entry of a collective that failed says why, and of a mismatch what the other means.
+TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
+  for (auto code = StatusCode::kInvalidArgument; code <= StatusCode::kInternal;
+       code = static_cast<StatusCode>(static_cast<int>(code) + 1)) {
+    const bool mismatch = code == StatusCode::kMismatch;
+    Report in = report(3);
+    in.open[0].failure = code;
+    in.open[0].about = 0x1234;
+    in.open[0].other = tag();
+    in.open[0].other.count = 7;
+    const Datagram datagram = report_datagram(in);
+    EXPECT_EQ(datagram.size(), report_bytes(in));
+    EXPECT_EQ(datagram.size() - report_datagram(report(3)).size(), mismatch ? 26u : 3u);
+    Report out;
+    ASSERT_EQ(decode_report(datagram, out), Refusal::none);
+    EXPECT_EQ(out.open[0].failure, code);
+    EXPECT_EQ(out.open[0].about, 0x1234);
+    EXPECT_EQ(out.open[0].tag, in.open[0].tag);
+    EXPECT_EQ(out.open[0].other, mismatch ? in.open[0].other : OperationTag{});
+    EXPECT_FALSE(out.open[2].failed());
+    EXPECT_EQ(out.open[2].tag, in.open[2].tag);
+  }
+}
+
 TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
   for (std::uint32_t open = 0; open <= limits::kOpenRoundsMax; ++open) {
     const Report in = report(open);

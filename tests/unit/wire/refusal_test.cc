@@ -270,6 +270,25 @@ TEST(RefusalReport, ValuesWithoutANameAreRefused) {
   EXPECT_EQ(refusal(9, 6 << 4 | 2 << 2 | 2), Refusal::field);
 }
 
+TEST(RefusalReport, FailuresWithoutANameAreRefused) {  // WIRE 3.1
+  Report failed = report(1);
+  failed.open[0].failure = StatusCode::kMismatch;
+  const auto refusal = [&](std::size_t at, int value) {
+    Datagram datagram = report_datagram(failed);
+    datagram[kReportFixedBytes + kReportMarksBytes + at] = static_cast<std::byte>(value);
+    reseal(datagram);
+    return decode(datagram);
+  };
+  EXPECT_EQ(refusal(28, static_cast<int>(StatusCode::kMismatch)), Refusal::none);
+  EXPECT_EQ(refusal(28, 0), Refusal::truncated) << "and so without the other's tag";
+  EXPECT_EQ(refusal(28, 10), Refusal::truncated);
+  EXPECT_EQ(refusal(31, static_cast<int>(OperationKind::split) + 1), Refusal::field);
+  failed.open[0].failure = StatusCode::kInternal;
+  EXPECT_EQ(refusal(28, 9), Refusal::none);
+  EXPECT_EQ(refusal(28, 0), Refusal::field);
+  EXPECT_EQ(refusal(28, 10), Refusal::field);
+}
+
 TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {
   const auto refusal = [](std::size_t offset, std::uint32_t value) {
     Datagram datagram = repair_datagram();

@@ -1,0 +1,74 @@
+// Collectives that failed here, and why. Reports go on listing them (WIRE 3.5): a rank that waits
+// in one, or opens it only now, must hear the reason, and not take this rank to have left.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/limits.h"
+#include "leeway/status.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+class Failures {
+ public:
+  // What is told of a failed collective.
+  struct Failure {
+    std::uint32_t round = 0;
+    wire::OperationTag tag;
+    StatusCode code = StatusCode::kInternal;
+    Rank about = kNoRank;      // the rank that the error names
+    wire::OperationTag other;  // what that rank means; of a mismatch
+    // By rank, where ranks compare in pairs; else empty.
+    std::vector<std::uint64_t> pair_sends;
+    std::vector<std::uint64_t> pair_receives;
+  };
+
+  void add(Failure failure) { latest_[count_++ % latest_.size()] = std::move(failure); }
+
+  // Adds recent failures, the latest first, to a report to `peer`, unless the collective is listed
+  // already. The report has `room` bytes; collectives below `opened_below` have been opened.
+  void list(Rank peer, std::uint32_t opened_below, std::size_t room, wire::Report& report) const {
+    const std::size_t kept = std::min<std::size_t>(count_, latest_.size());
+    for (std::size_t ago = 1; ago <= kept; ++ago) {
+      const Failure& failure = latest_[(count_ - ago) % latest_.size()];
+      const bool recent = opened_below - failure.round <= std::uint32_t{limits::kOpenRoundsMax};
+      if (!recent || is_listed(report, failure.round)) continue;
+      const wire::OpenRound entry = entry_for(peer, failure);
+      if (report.open_count == report.open.size()) return;
+      if (wire::report_bytes(report) + wire::entry_bytes(entry) > room) return;
+      report.open[report.open_count++] = entry;
+    }
+  }
+
+ private:
+  static bool is_listed(const wire::Report& report, std::uint32_t round) {
+    const auto listed = std::span(report.open).first(report.open_count);
+    return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
+      return !other.point_to_point && other.round == round;
+    });
+  }
+
+  static wire::OpenRound entry_for(Rank peer, const Failure& failure) {
+    wire::OpenRound entry{.round = failure.round,
+                          .reduce_settled = true,
+                          .spread_settled = true,
+                          .tag = failure.tag,
+                          .failure = failure.code,
+                          .about = failure.about,
+                          .other = failure.other};
+    if (!failure.pair_sends.empty())
+      wire::tell_pair(failure.pair_sends[peer], failure.pair_receives[peer], entry.tag);
+    return entry;
+  }
+
+  std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring
+  std::uint32_t count_ = 0;                               // ever
+};
+
+}  // namespace leeway::protocol
