@@ -196,7 +196,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   if (call.kind == CallKind::messages) return state.messages.on_done(now, self, call, result);
   const StatusCode code = result.status.code();
   if (code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported)
-    return state.book.withdraw(self);
+    return state.book.close(self, false);
   CallLedger* const ledger = state.book.open_call(self);
   if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
     state.check_contents(now, self, *ledger, call, result);

@@ -160,15 +160,6 @@ void LedgerBook::close(Rank rank, bool succeeded) {
   drop_finished();
 }
 
-void LedgerBook::withdraw(Rank rank) {
-  RankState& state = ranks_[rank];
-  if (CallLedger* const call = open_call(rank); call != nullptr)
-    call->ranks[rank].submitted = call->ranks[rank].opened = false;
-  state.open = false;
-  --state.calls;
-  state.opened = std::min(state.opened, state.calls);
-}
-
 void LedgerBook::kill(Rank rank) {
   ranks_[rank].dead = true;
   for (const auto& call : calls_) mark_over(*call, rank);

@@ -41,8 +41,6 @@ class LedgerBook {
   CallLedger* open_call(Rank rank);
   // The rank is done with its open call.
   void close(Rank rank, bool succeeded);
-  // The engine refused the call that was submitted last: it has no number.
-  void withdraw(Rank rank);
   // Dead ranks close everything, and so do ranks that leave.
   void kill(Rank rank);
   void pumped(Rank rank);

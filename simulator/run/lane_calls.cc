@@ -50,7 +50,7 @@ std::size_t LaneCalls::slices_of(const collective::OperationSpec& spec) const {
 }
 
 bool LaneCalls::takes(std::uint32_t rank, const collective::OperationSpec& spec) const {
-  return slices_of(spec) > 1 && SlicedCall::check(spec).ok() &&
+  return slices_of(spec) > 1 &&
          collective::validate(spec, static_cast<Rank>(rank), static_cast<int>(ranks_.size())).ok();
 }
 
@@ -91,7 +91,13 @@ void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
   for (const Slice& slice : state.slices) parts.push_back(&slice.outcome);
   collective::Request outcome;
   outcome.submitted = state.submitted;
-  state.sliced->finish(parts, outcome, now);
+  const auto failed = std::find_if(parts.begin(), parts.end(),
+                                   [](const auto* part) { return !part->status.ok(); });
+  if (failed == parts.end()) {
+    state.sliced->finish(parts, outcome, now);
+  } else {
+    outcome.finish((*failed)->status, now);
+  }
   state.sliced.reset();
   const CallResult result = result_of(outcome, state.submitted, now);
   place_.checkers.on_done_whole(now, rank, state.call, result);

@@ -69,7 +69,7 @@ Rank SiteCalls::rank_in(const RankState& state, Tier tier) const {
 // ---- calls --------------------------------------------------------------------------------------
 
 bool SiteCalls::takes(std::uint32_t rank, const collective::OperationSpec& spec) const {
-  return HierarchicalCall::takes(spec) && HierarchicalCall::check(spec).ok() &&
+  return HierarchicalCall::takes(spec, ranks_[rank].map) &&
          collective::validate(spec, static_cast<Rank>(rank), static_cast<int>(ranks_.size())).ok();
 }
 

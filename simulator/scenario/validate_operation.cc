@@ -114,9 +114,6 @@ Status check_sites(const Scenario& scenario, const Places& places) {
       operation.kind() != Operation::all_gather) {
     return refuse("belongs to kinds all_reduce, reduce_scatter and all_gather only");
   }
-  if (operation.owner_weights() && !operation.confirm_use() &&
-      operation.kind() != Operation::all_gather)
-    return places.refuse("operation.owner_weights", "needs confirm_use where ranks lie in sites");
   if (scenario.leave_size() > 0) return refuse("knows no leave");
   return {};
 }
@@ -131,9 +128,6 @@ Status check_lanes(const Scenario& scenario, const Places& places) {
   }
   if (operation.kind() != Operation::all_reduce && operation.kind() != Operation::all_gather)
     return refuse("belongs to kinds all_reduce and all_gather only");
-  if (operation.owner_weights() && !operation.confirm_use() &&
-      operation.kind() == Operation::all_reduce)
-    return places.refuse("operation.owner_weights", "needs confirm_use where there are lanes");
   if (operation.site_ranks() > 0) return refuse("does not go with site_ranks");
   if (scenario.has_multicast()) return refuse("does not go with multicast");
   if (scenario.has_sealing()) return refuse("does not go with sealing");
@@ -188,6 +182,8 @@ Status check_operation(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.messages_first", "belongs to kinds other than messages only");
   if (operation.non_finite() > 0 && operation.delivery().kind() == scenario::Delivery::exact)
     return places.refuse("operation.non_finite", "belongs to lossy deliveries only");
+  if (operation.owner_weights() && !operation.confirm_use())
+    return places.refuse("operation.owner_weights", "needs confirm_use");
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }

@@ -58,7 +58,9 @@ void draw_reduction(Dice& dice, Operation& operation) {
   if (dice.one_in(20)) operation.set_codec("automatic");
   if (operation.delivery().kind() != Delivery::exact && dice.one_in(3))
     operation.set_confirm_use(true);
-  if (dice.one_in(4)) operation.set_owner_weights(true);
+  if (!dice.one_in(4)) return;
+  operation.set_owner_weights(true);
+  operation.set_confirm_use(true);
 }
 
 void draw_replica(Dice& dice, Scenario& scenario) {

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
 // The same of collectives: by how many a peer may be ahead. Numbers are compared modulo 2^32: one
 // that was believed and is far ahead would make all true ones after it old.
-inline constexpr std::uint32_t kRoundsAheadMax = 1u << 20;
+inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 
 // Packets of a flow that its receiver asked for again are sent so many times the flow's length,
 // over the share of datagrams that arrive. An exact flow needs one over that share, and where

@@ -25,10 +25,13 @@ Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions&
   return exchanges_.back()->request;
 }
 
-void AutomaticCodec::on_start(const Request& request) {
+bool AutomaticCodec::on_start(const Request& request) {
   for (const auto& exchange : exchanges_) {
-    if (&exchange->request == &request) hand_over(*exchange);
+    if (&exchange->request != &request) continue;
+    hand_over(*exchange);
+    return true;
   }
+  return false;
 }
 
 // Adds, because a start that finds no room is tried again.

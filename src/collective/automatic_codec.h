@@ -29,8 +29,8 @@ class AutomaticCodec {
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
   // Any request is about to start: an exchange takes along what was gathered until now, which may
-  // be long after it was submitted.
-  void on_start(const Request& request);
+  // be long after it was submitted. Returns whether it is one.
+  bool on_start(const Request& request);
 
   // Whether the choice for this reduction is known: the exchange one period before it is done.
   bool ready(std::uint64_t number) const;

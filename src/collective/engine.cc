@@ -20,18 +20,29 @@ Status Engine::check(const OperationSpec& spec) const {
 void Engine::submit(Instant now, Request& request, bool may_start) {
   if (request.spec.kind == OperationKind::exchange) return submit_group(now, request, may_start);
   request.status = endpoint_.given_up();
-  if (request.status.ok()) request.status = check(request.spec);
   if (!request.status.ok()) {
     request.done = true;
     return;
   }
-  if (has_automatic_codec(request.spec.options)) {
+  if (Status fault = check(request.spec); !fault.ok())
+    return refuse(now, request, fault, may_start);
+  if (has_automatic_codec(request.spec.options) && !request.spec.stands_in) {
     const std::uint64_t number = automatic_.next_number();
     request.automatic_number = number;
     if (automatic_.exchange_due(number)) {
-      enqueue(now, automatic_.exchange(number, request.spec.options), may_start);
+      Request& exchange = automatic_.exchange(number, request.spec.options);
+      exchange.place = request.place;
+      enqueue(now, exchange, may_start);
     }
   }
+  enqueue(now, request, may_start);
+}
+
+// A collective that is refused here takes its place, and peers are told. Else this rank would be
+// one call ahead of them for ever.
+void Engine::refuse(Instant now, Request& request, const Status& why, bool may_start) {
+  if (!is_collective(request.spec.kind)) return request.finish(why, now);
+  request.spec.forfeit = std::make_shared<const Status>(why);
   enqueue(now, request, may_start);
 }
 
@@ -61,9 +72,9 @@ void Engine::submit_group(Instant now, Request& request, bool may_start) {
 void Engine::enqueue(Instant now, Request& request, bool may_start) {
   request.sequence = next_sequence_;
   request.submitted = now;
-  if (request.spec.elsewhere()) {
+  if (request.spec.elsewhere() && request.spec.forfeit == nullptr && !request.spec.stands_in) {
     if (const Status status = agree_on_payload(request); !status.ok())
-      return request.finish(status, now);
+      request.spec.forfeit = std::make_shared<const Status>(status);
   }
   ++next_sequence_;
   if (point_to_point(request.spec.kind)) {
@@ -73,6 +84,13 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   }
   if (may_start && queued_.empty() && start(now, request)) return;
   queued_.push_back(&request);
+}
+
+// The number of the round; nothing: the next one.
+std::optional<std::uint32_t> Engine::number_of(const Request& request) const {
+  if (!request.place) return std::nullopt;
+  return unplaced_.value_or(endpoint_.next_collective()) +
+         static_cast<std::uint32_t>(*request.place);
 }
 
 // False while the ranks have not agreed what automatic means for this operation.
@@ -91,20 +109,31 @@ bool Engine::resolve_codec(Request& request) {
 bool Engine::start(Instant now, Request& request) {
   if (endpoint_.open_collectives() == limits::kOpenCollectivesMax || !resolve_codec(request))
     return false;
-  automatic_.on_start(request);
-  if (!begin(now, request)) return false;
+  if (request.place && !unplaced_) unplaced_ = endpoint_.next_collective();
+  const std::optional<std::uint32_t> number = number_of(request);
+  if (number && protocol::after(endpoint_.next_collective(), *number)) {
+    request.finish(Status::error(StatusCode::kInvalidArgument,
+                                 "%s: two threads called collectives of one communicator at the "
+                                 "same time; their order must be that of all ranks",
+                                 to_string(request.spec.kind)),
+                   now);
+    return true;
+  }
+  const bool exchange = automatic_.on_start(request);
+  if (!begin(now, request, number)) return false;
+  if (exchange && number) ++*unplaced_;  // the call that it goes before has the same place
   payloads_open_ += request.payload != nullptr;
   return true;
 }
 
-bool Engine::begin(Instant now, Request& request) {
+bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
   // The operation that became free last is the one whose memory is still in the cache: the list is
   // searched from the front, and only as many are made as were ever open together.
   for (auto& operation : operations_) {
-    if (operation->free()) return operation->begin(now, request);
+    if (operation->free()) return operation->begin(now, request, number);
   }
   operations_.push_back(std::make_unique<Operation>(endpoint_, history_, automatic_, watcher_));
-  return operations_.back()->begin(now, request);
+  return operations_.back()->begin(now, request, number);
 }
 
 // Source and sink hear how the operation is cut, in the call that asks for it. Its number is its
@@ -114,7 +143,8 @@ Status Engine::agree_on_payload(Request& request) {
   OperationPlan plan;
   NoiseMeter meter;
   const schedule::ChunkQueue chunks;
-  const auto number = endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size());
+  const std::uint32_t number = number_of(request).value_or(
+      endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size()));
   plan_collective(request, endpoint_,
                   {.number = number,
                    .meter = meter,
@@ -196,6 +226,14 @@ Instant Engine::payloads_at() const {
   Instant at = Instant::infinite_future();
   for (const auto& operation : operations_) at = std::min(at, operation->ask_payload_at());
   return at;
+}
+
+void Engine::end(Instant now, Request& request, const Status& status) {
+  if (request.done) return;
+  if (std::erase(queued_, &request) > 0) return request.finish(status, now);
+  for (const auto& operation : operations_) {
+    if (operation->performs(request)) return operation->end(now, status);
+  }
 }
 
 void Engine::cancel_all(Instant now, const Status& status) {

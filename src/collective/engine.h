@@ -58,6 +58,9 @@ class Engine {
   }
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
+  // Ends a collective that was submitted and is not done: a stand-in by any outcome, others by an
+  // error, of which peers are told.
+  void end(Instant now, Request& request, const Status& status);
 
   protocol::Endpoint& endpoint() { return endpoint_; }
   const protocol::Endpoint& endpoint() const { return endpoint_; }
@@ -65,7 +68,7 @@ class Engine {
  private:
   void enqueue(Instant now, Request& request, bool may_start);
   bool start(Instant now, Request& request);
-  bool begin(Instant now, Request& request);
+  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number);
   Status agree_on_payload(Request& request);
   void ask_payloads(Instant now);
   Instant payloads_at() const;
@@ -75,6 +78,8 @@ class Engine {
   Status check(const OperationSpec& spec) const;
   void submit_group(Instant now, Request& request, bool may_start);
   bool resolve_codec(Request& request);
+  void refuse(Instant now, Request& request, const Status& why, bool may_start);
+  std::optional<std::uint32_t> number_of(const Request& request) const;
 
   protocol::Endpoint endpoint_;
   MemoryWatcher* const watcher_;
@@ -87,6 +92,8 @@ class Engine {
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
+  // Collectives that were opened here before any had a place, and exchanges since then.
+  std::optional<std::uint32_t> unplaced_;
   std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/contracts.h"
+
 #include "schedule/shard_map.h"
 
 namespace leeway::collective {
@@ -15,6 +17,11 @@ constexpr int kSpreadBegins = 4;  // a quarter is left
 
 // Elements of a piece are a multiple of this for each rank of a site.
 constexpr std::size_t kPieceGrain = 1024;
+
+// Places of a call's legs in a tier. A site of a reduce_scatter, and a piece of an all_reduce, is a
+// leg; a tally may come on top.
+constexpr std::uint64_t kLegsMax = 256;
+constexpr std::size_t kPiecesMax = kLegsMax - 1;
 
 // An average's contribution to another site holds so many units at least, where it has any.
 constexpr double kUnitsMin = 0x1p-64;
@@ -34,7 +41,8 @@ OperationSpec leg_spec(OperationKind kind, ConstTensorView in, TensorView out) {
 
 }  // namespace
 
-bool HierarchicalCall::takes(const OperationSpec& spec) {
+bool HierarchicalCall::takes(const OperationSpec& spec, const SiteMap& sites) {
+  if (static_cast<std::size_t>(sites.sites()) > kPiecesMax) return false;
   if (spec.uneven() || spec.elsewhere() || !spec.contents) return false;
   if (spec.kind == OperationKind::all_gather) return true;
   if (spec.kind != OperationKind::all_reduce && spec.kind != OperationKind::reduce_scatter)
@@ -45,16 +53,16 @@ bool HierarchicalCall::takes(const OperationSpec& spec) {
   return !(is_narrow(spec.input.dtype) && rounds_once);
 }
 
-Status HierarchicalCall::check(const OperationSpec& spec) {
-  if (spec.options.owner_weights.empty()) return Status();
-  return Status::error(StatusCode::kUnsupported,
-                       "%s between sites: owner_weights need confirm_use, which all ranks set",
-                       to_string(spec.kind));
+OperationSpec HierarchicalCall::stand_in(const OperationSpec& spec) {
+  OperationSpec whole = spec;
+  whole.stands_in = true;
+  whole.parts = wire::kBySites;
+  return whole;
 }
 
 HierarchicalCall::HierarchicalCall(const OperationSpec& spec, const SiteMap& sites,
-                                   Instant submitted, std::size_t piece_bytes)
-    : spec_(spec), sites_(sites), submitted_(submitted) {
+                                   Instant submitted, std::size_t piece_bytes, std::uint64_t place)
+    : spec_(spec), sites_(sites), submitted_(submitted), place_(place) {
   for (int rank = 0; rank < sites.size(); ++rank)
     peers_.push_back({.rank = static_cast<Rank>(rank)});
   if (spec_.kind == OperationKind::all_reduce) plan_all_reduce(piece_bytes);
@@ -99,18 +107,28 @@ CollectiveOptions HierarchicalCall::spread_options() const {
 }
 
 void HierarchicalCall::add(Tier tier, std::size_t piece, OperationSpec spec, std::size_t part) {
+  std::vector<Leg>& legs = legs_[static_cast<std::size_t>(tier)];
   spec.lenient = tier == Tier::spread && lossy();
-  legs_[static_cast<std::size_t>(tier)].push_back(
-      {.tier = tier, .piece = piece, .part = part, .spec = std::move(spec)});
+  spec.parts = wire::kBySites;
+  LEEWAY_ASSERT(legs.size() < kLegsMax);
+  legs.push_back({.tier = tier,
+                  .piece = piece,
+                  .part = part,
+                  .spec = std::move(spec),
+                  .place = place_ * kLegsMax + legs.size()});
 }
 
 void HierarchicalCall::plan_all_reduce(std::size_t piece_bytes) {
   const std::size_t count = spec_.input.count;
   const std::size_t grain = per_site() * kPieceGrain;
-  const std::size_t whole =
+  std::size_t whole =
       std::max<std::size_t>(1, piece_bytes / size_of(spec_.input.dtype) / grain) * grain;
   const bool cut = !lossy() && is_native(spec_.options) && piece_bytes > 0;
-  const std::size_t pieces = cut ? std::max<std::size_t>(1, count / whole) : 1;
+  std::size_t pieces = cut ? std::max<std::size_t>(1, count / whole) : 1;
+  if (pieces > kPiecesMax) {
+    whole = count / kPiecesMax / grain * grain;
+    pieces = kPiecesMax;
+  }
   for (std::size_t i = 0; i < pieces; ++i) {
     const std::size_t offset = i * whole;
     pieces_.push_back({offset, i + 1 == pieces ? count - offset : whole});
@@ -279,14 +297,18 @@ void HierarchicalCall::weigh(Leg& leg) {
   for (float& value : partial) value *= static_cast<float>(units);
 }
 
+void HierarchicalCall::fail(const Status& status) {
+  if (failure_.ok()) failure_ = status;
+}
+
 void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant now) {
   --left_;
   Piece& piece = pieces_[leg.piece];
   if (leg.tier == Tier::reduce) --piece.reduces_left;
   if (leg.tier == Tier::across) piece.across_done = true;
   if (!request.status.ok()) {
-    if (failure_.ok()) failure_ = request.status;
-    return;
+    return fail(Status::error(request.status.code(), "%s between sites: %s", to_string(spec_.kind),
+                              request.status.c_str()));
   }
   if (leg.tallies) return;
   if (leg.tier == Tier::reduce) {
@@ -367,10 +389,7 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     report.complete &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
     put_back_residual();
-  if (failure_.ok()) return outcome.finish(Status(), now);
-  outcome.finish(Status::error(failure_.code(), "%s between sites: %s", to_string(spec_.kind),
-                               failure_.c_str()),
-                 now);
+  outcome.finish(failure_, now);
 }
 
 void HierarchicalCall::put_back_residual() const {

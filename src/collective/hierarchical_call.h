@@ -32,15 +32,17 @@ class HierarchicalCall {
  public:
   // Whether the call may go in hops, which all ranks see alike. Not: what is uneven or encoded
   // elsewhere; late work, whose weights differ by owner; averages of integers, which are rounded
-  // once; sums of narrow floats, which are made in float32 and rounded once.
-  static bool takes(const OperationSpec& spec);
-  // kUnsupported: owner_weights without confirm_use, which this rank alone may have set.
-  static Status check(const OperationSpec& spec);
+  // once; sums of narrow floats, which are made in float32 and rounded once; more than 255 sites.
+  static bool takes(const OperationSpec& spec, const SiteMap& sites);
+  // What stands for the call among those of the whole communicator, where ranks hear how they
+  // differ, and of each other's failures.
+  static OperationSpec stand_in(const OperationSpec& spec);
 
-  // The spec was validated for all ranks. `piece_bytes`: an exact all_reduce of more is cut into
+  // The spec was validated for all ranks. `place`: among all collectives of the communicator.
+  // `piece_bytes`: an exact all_reduce of more is cut into
   // pieces of about so many, which are under way in different tiers at once.
   HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
-                   std::size_t piece_bytes);
+                   std::size_t piece_bytes, std::uint64_t place = 0);
   HierarchicalCall(const HierarchicalCall&) = delete;
   HierarchicalCall& operator=(const HierarchicalCall&) = delete;
 
@@ -49,7 +51,8 @@ class HierarchicalCall {
     std::size_t piece = 0;
     std::size_t part = 0;  // of the units of work that come of it
     OperationSpec spec;
-    bool tallies = false;  // not of elements: what is missing in a site's results
+    std::uint64_t place = 0;  // among all legs of its tier, whatever other ranks call
+    bool tallies = false;     // not of elements: what is missing in a site's results
   };
   // The next leg of the tier, if it may begin; null: not yet, or there is none. Its deadline counts
   // from now.
@@ -58,6 +61,9 @@ class HierarchicalCall {
   bool through(Tier tier) const;
   // The leg is over, and its memory free.
   void on_done(const Leg& leg, const Request& request, Instant now);
+  // The call cannot go on. Legs that have not begun only take their places.
+  void fail(const Status& status);
+  const Status& failure() const { return failure_; }
   // All legs are over.
   bool done() const { return left_ == 0; }
   // What came of it; once it is done.
@@ -95,6 +101,7 @@ class HierarchicalCall {
   const OperationSpec spec_;
   const SiteMap& sites_;
   const Instant submitted_;
+  const std::uint64_t place_;
   std::vector<Piece> pieces_;
   std::array<std::vector<Leg>, kTiers> legs_;
   std::array<std::size_t, kTiers> next_{};

@@ -18,7 +18,7 @@ Operation::Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& histor
       reduction_(watcher),
       spread_(watcher) {}
 
-bool Operation::begin(Instant now, Request& request) {
+bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
   LEEWAY_ASSERT(free());
   request_ = &request;
   submitted_ = reduce_settled_ = request.submitted;
@@ -26,12 +26,13 @@ bool Operation::begin(Instant now, Request& request) {
   ask_at_ = Instant::infinite_future();
   if (exchanges()) payload_.begin(*request.payload, to_string(request.spec.kind));
   plan_collective(request, endpoint_,
-                  {.number = endpoint_.next_collective(),
+                  {.number = number.value_or(endpoint_.next_collective()),
                    .meter = meter_,
                    .own_chunks = spread_.available(),
                    .barrier = barrier_bytes_,
                    .payload = &payload_},
                   plan_);
+  plan_.round.number = number;
   if (plan_.round.phase(FlowKind::reduce).active) {
     meter_.reset();
     reduction_.begin(plan_, history_);
@@ -46,6 +47,10 @@ bool Operation::begin(Instant now, Request& request) {
   }
   if (request.spec.forfeit != nullptr) {
     endpoint_.fail(now, *round_, *request.spec.forfeit);
+    return true;
+  }
+  if (request.spec.stands_in) {
+    endpoint_.start(now, *round_);
     return true;
   }
   if (exchanges()) ask_at_ = now;
@@ -228,6 +233,12 @@ Instant Operation::payload_deadline() const {
   const Instant deadline = plan_.round.deadline;
   if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
   return std::max(deadline, payload_.handed_at() + plan_.round.deadline_length);
+}
+
+void Operation::end(Instant now, const Status& status) {
+  if (outcome_known_) return finish(now, status);
+  if (plan_.round.stands_in) return endpoint_.end_stand_in(now, *round_, status);
+  endpoint_.fail(now, *round_, status);
 }
 
 void Operation::cancel_payload(Instant now, const Status& status) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,12 @@ class Operation final : public protocol::RoundClient {
   Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history, AutomaticCodec& automatic,
             MemoryWatcher* watcher);
 
-  // False when the protocol has no room for another open round. The request was validated.
-  bool begin(Instant now, Request& request);
+  // False when the protocol has no room for another open round. The request was validated, or is
+  // forfeited. `number`: as RoundPlan::number.
+  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
+  bool performs(const Request& request) const { return request_ == &request; }
+  // As Engine::end().
+  void end(Instant now, const Status& status);
   bool free() const { return round_ == nullptr && request_ == nullptr; }
 
   // Of an operation whose elements are encoded and decoded elsewhere; nothing for others.

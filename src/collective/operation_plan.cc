@@ -7,6 +7,7 @@
 #include "collective/payload_exchange.h"
 #include "estimate/link_history.h"
 #include "protocol/endpoint.h"
+#include "protocol/mismatch.h"
 #include "wire/codec_settings.h"
 
 namespace leeway::collective {
@@ -137,6 +138,8 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   tag.estimator = spec.options.estimator;
   tag.root = spec.peer;
   tag.count = agreed_count(spec);
+  tag.parts = spec.parts;
+  tag.confirm_use = spec.options.confirm_use;
   if (spec.kind == OperationKind::all_to_all && spec.uneven()) tag.shape = wire::kUnevenPairs;
   if (spec.kind == OperationKind::all_gather && spec.uneven())
     tag.shape = spec.output_blocks.digest();
@@ -450,8 +453,34 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   return Status();
 }
 
+// A collective that has its place and sends nothing: it goes another way, or fails at once. Of one
+// that is refused, peers hear its kind alone: a value that does not exist has no number on the wire.
+void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
+                   OperationPlan& plan) {
+  plan.kind = request.spec.kind;
+  plan.self = endpoint.config().self;
+  plan.size = endpoint.config().size;
+  plan.meter = nullptr;
+  plan.payload = nullptr;
+  plan.owner_weights.clear();
+  const auto& forfeit = request.spec.forfeit;
+  if (forfeit == nullptr || !protocol::is_refusal(forfeit->code())) {
+    plan_pairs(request.spec, plan);
+    plan_round(request.spec, request.submitted, plan);
+  } else {
+    plan.pair_sends.clear();
+    plan.pair_receives.clear();
+    plan_round({.kind = request.spec.kind}, request.submitted, plan);
+  }
+  plan.round.stands_in = true;
+  plan.round.needs_every_rank = true;
+  plan.round.confirm_use = false;
+}
+
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan) {
+  if (request.spec.stands_in || request.spec.forfeit != nullptr)
+    return plan_stand_in(request, endpoint, plan);
   if (!goes_through_one_rank(request.spec, endpoint.config()))
     return plan_halves(request.spec, request.submitted, endpoint, context, plan);
   const OperationSpec sum = as_sum(request.spec, context.barrier);

@@ -230,6 +230,9 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
+  // All ranks see alike then that the call goes as a whole.
+  if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
+    return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
     return invalid(spec, "owner_weights must be 0 or lie in 2^-64 .. 2^64");
   }

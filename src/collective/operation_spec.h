@@ -45,6 +45,11 @@ struct OperationSpec {
   // Where there is one, the operation takes its number, and fails with this before anything of it
   // is sent.
   std::shared_ptr<const Status> forfeit{};
+  // It only holds its place among the collectives of a channel, and is open until Engine::end():
+  // the call itself goes another way.
+  bool stands_in = false;
+  // How the call goes, of which this is a part or the stand-in, as in wire::OperationTag.
+  std::uint8_t parts = 0;
   // Of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};
 

@@ -95,13 +95,6 @@ std::size_t SlicedCall::slices(const OperationSpec& spec, int size, std::size_t 
   return std::max<std::size_t>(1, std::min(most, elements_of(spec) / kSliceGrain));
 }
 
-Status SlicedCall::check(const OperationSpec& spec) {
-  if (spec.options.owner_weights.empty()) return Status();
-  return Status::error(StatusCode::kUnsupported,
-                       "%s over lanes: owner_weights need confirm_use, which all ranks set",
-                       to_string(spec.kind));
-}
-
 SlicedCall::SlicedCall(const OperationSpec& spec, int size, std::size_t slices) {
   LEEWAY_ASSERT(slices >= 2);
   const std::size_t count = elements_of(spec);
@@ -109,14 +102,15 @@ SlicedCall::SlicedCall(const OperationSpec& spec, int size, std::size_t slices) 
   for (std::size_t i = 0; i < slices; ++i) {
     const std::size_t offset = i * whole;
     const std::size_t length = i + 1 == slices ? count - offset : whole;
-    add_slice(spec, offset, length, size);
+    add_slice(spec, offset, length, size, static_cast<std::uint8_t>(slices));
     shares_.push_back(static_cast<double>(length) / static_cast<double>(count));
   }
 }
 
 void SlicedCall::add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count,
-                           int size) {
+                           int size, std::uint8_t parts) {
   OperationSpec slice = spec;
+  slice.parts = parts;
   slice.input = {spec.contents ? element_at(spec.input.data, offset, spec.input.dtype) : nullptr,
                  count, spec.input.dtype};
   if (spec.kind == OperationKind::all_gather) {
@@ -138,12 +132,6 @@ void SlicedCall::add_slice(const OperationSpec& spec, std::size_t offset, std::s
 void SlicedCall::finish(std::span<const Request* const> parts, Request& outcome,
                         Instant now) const {
   LEEWAY_ASSERT(parts.size() == slices_.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Status& status = parts[i]->status;
-    if (status.ok()) continue;
-    return outcome.finish(
-        Status::error(status.code(), "lane %zu of %zu: %s", i, parts.size(), status.c_str()), now);
-  }
   CollectiveReport& all = outcome.report;
   all = parts.front()->report;
   all.lanes = static_cast<std::uint32_t>(parts.size());

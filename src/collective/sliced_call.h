@@ -24,8 +24,6 @@ class SlicedCall {
   // work, whose weights are of whole shards; Codec::automatic, which chooses once for a tensor.
   static std::size_t slices(const OperationSpec& spec, int size, std::size_t lanes,
                             std::size_t slice_bytes);
-  // kUnsupported: owner_weights without confirm_use, which this rank alone may have set.
-  static Status check(const OperationSpec& spec);
 
   // The spec was validated for a communicator of `size` ranks. At least two slices.
   SlicedCall(const OperationSpec& spec, int size, std::size_t slices);
@@ -33,12 +31,13 @@ class SlicedCall {
   std::size_t size() const { return slices_.size(); }
   const OperationSpec& slice(std::size_t i) const { return slices_[i]; }
 
-  // All slices are over, `parts[i]` says what came of the i-th. The outcome was submitted; its
+  // All slices went well, `parts[i]` says what came of the i-th. The outcome was submitted; its
   // number is the first slice's.
   void finish(std::span<const Request* const> parts, Request& outcome, Instant now) const;
 
  private:
-  void add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count, int size);
+  void add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count, int size,
+                 std::uint8_t parts);
 
   std::vector<OperationSpec> slices_;
   std::vector<double> shares_;  // of the elements

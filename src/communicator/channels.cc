@@ -49,15 +49,19 @@ int Channels::lanes() const {
   return lanes_ == nullptr ? 1 : static_cast<int>(lanes_->further().size()) + 1;
 }
 
-bool Channels::goes_by_lanes(const collective::OperationSpec& spec) {
-  return lanes_ != nullptr && &channel_of(spec) == datagrams_.get() && lanes_->takes(spec);
+Status Channels::check(const collective::OperationSpec& spec) const {
+  return collective::validate(spec, rank(), size());
 }
 
-bool Channels::goes_near(const collective::OperationSpec& spec) {
-  if (near_ == nullptr) return false;
-  const bool here = NearCalls::takes(spec);
-  if (!here) near_->note_elsewhere(spec);
-  return here;
+bool Channels::goes_near(const collective::OperationSpec& spec) const {
+  return near_ != nullptr && NearCalls::takes(spec) && check(spec).ok();
+}
+
+Channel::Place Channels::take_place(const collective::OperationSpec& spec) {
+  if (!collective::is_collective(spec.kind) || forked()) return {};
+  if (near_ != nullptr) return near_->note_elsewhere();
+  if (lanes_ == nullptr && hierarchy_ == nullptr) return {};
+  return places_++;
 }
 
 template <typename Visit>
@@ -71,13 +75,26 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
   return exact_ && is_exact(spec) ? *exact_ : *datagrams_;
 }
 
+// What is wrong with a call the channel finds, which tells peers so.
+std::shared_ptr<WorkState> Channels::start_parted(const collective::OperationSpec& spec,
+                                                  Channel::Place place) {
+  if (!place) return nullptr;
+  const bool by_sites = hierarchy_ != nullptr && hierarchy_->takes(spec);
+  const bool by_lanes =
+      lanes_ != nullptr && &channel_of(spec) == datagrams_.get() && lanes_->takes(spec);
+  if (!(by_sites || by_lanes) || !check(spec).ok()) return nullptr;
+  return by_sites ? hierarchy_->start(spec, *place) : lanes_->start(spec, *place);
+}
+
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
-  if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
-  if (goes_near(spec)) {
-    if (auto work = near_->start(spec)) return work;
-  }
-  if (goes_by_lanes(spec)) return lanes_->start(spec);
-  return channel_of(spec).start(spec);
+  if (goes_near(spec)) return near_->start(spec);
+  return start_by_datagrams(spec, take_place(spec));
+}
+
+std::shared_ptr<WorkState> Channels::start_by_datagrams(const collective::OperationSpec& spec,
+                                                        Channel::Place place) {
+  if (auto work = start_parted(spec, place)) return work;
+  return channel_of(spec).start(spec, place);
 }
 
 Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
@@ -86,15 +103,14 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  if (hierarchy_ != nullptr && hierarchy_->takes(spec))
-    return driving::Driver::wait(*hierarchy_->start(spec));
   if (goes_near(spec)) return near_->run(spec);
-  return run_by_datagrams(spec);
+  return run_by_datagrams(spec, take_place(spec));
 }
 
-Result<CollectiveReport> Channels::run_by_datagrams(const collective::OperationSpec& spec) {
-  if (goes_by_lanes(spec)) return driving::Driver::wait(*lanes_->start(spec));
-  return channel_of(spec).run(spec);
+Result<CollectiveReport> Channels::run_by_datagrams(const collective::OperationSpec& spec,
+                                                    Channel::Place place) {
+  if (const auto work = start_parted(spec, place)) return driving::Driver::wait(*work);
+  return channel_of(spec).run(spec, place);
 }
 
 void Channels::go_near(std::shared_ptr<NearCalls> near) {

@@ -2,6 +2,7 @@
 // lane, a second one for exact calls.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,8 +86,12 @@ class Channels {
   // For a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // As run(), but neither by sites nor straight through memory.
-  Result<CollectiveReport> run_by_datagrams(const collective::OperationSpec& spec);
+  // The same, but not straight through memory. `place`: of a collective, among all of the
+  // communicator.
+  std::shared_ptr<WorkState> start_by_datagrams(const collective::OperationSpec& spec,
+                                                Channel::Place place);
+  Result<CollectiveReport> run_by_datagrams(const collective::OperationSpec& spec,
+                                            Channel::Place place);
 
   // From now on calls that are large enough go inside sites and between them. On all ranks or none;
   // `far` as in hierarchy.h.
@@ -129,9 +134,14 @@ class Channels {
  private:
   friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
-  bool goes_by_lanes(const collective::OperationSpec& spec);
-  // Straight through memory. A call that does not is noted there, in the order of the calls.
-  bool goes_near(const collective::OperationSpec& spec);
+  Status check(const collective::OperationSpec& spec) const;
+  // Of a collective that does not go straight through memory, and is noted there. Nothing where each
+  // channel counts by itself.
+  Channel::Place take_place(const collective::OperationSpec& spec);
+  bool goes_near(const collective::OperationSpec& spec) const;
+  // Where it needs more than one operation of the channels; else null.
+  std::shared_ptr<WorkState> start_parted(const collective::OperationSpec& spec,
+                                          Channel::Place place);
   // Of the channels but the datagrams'.
   template <typename Visit>
   void visit_further(const Visit& visit) const;
@@ -143,6 +153,7 @@ class Channels {
   std::unique_ptr<Lanes> lanes_;          // may be null
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::shared_ptr<NearCalls> near_;       // may be null
+  std::atomic<std::uint64_t> places_{0};  // taken, where no memory is shared
   std::mutex shrinks_mutex_;
   std::map<std::uint64_t, std::uint32_t> shrinks_;  // by group
 };

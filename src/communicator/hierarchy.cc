@@ -80,29 +80,23 @@ Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const O
 }
 
 bool Hierarchy::takes(const OperationSpec& spec) const {
-  return collective::HierarchicalCall::takes(spec) && bytes_of(spec) >= least_bytes_;
+  return collective::HierarchicalCall::takes(spec, sites_) && bytes_of(spec) >= least_bytes_;
 }
 
-std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec) {
-  Status status = generation_ == driving::fork_generation()
-                      ? collective::validate(spec, sites_.self(), sites_.size())
-                      : driving::forked();
-  if (status.ok()) status = collective::HierarchicalCall::check(spec);
-  if (!status.ok()) {
-    auto refused = std::make_shared<WorkState>(spec);
-    refused->request.status = status;
-    refused->request.done = refused->done = true;
-    return refused;
-  }
+std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec, std::uint64_t place) {
   const Instant now = driving::steady_now();
-  const auto call = std::make_shared<Call>(spec, sites_, now, piece_bytes_);
+  const auto call = std::make_shared<Call>(spec, sites_, now, piece_bytes_, place);
   call->work->driver = parent_.datagrams().driver();
   call->work->request.submitted = now;
+  call->stand_in = parent_.datagrams().start(collective::HierarchicalCall::stand_in(spec), place);
   {
     const std::lock_guard lock(mutex_);
     call->work->request.report.sequence = next_sequence_++;
     calls_.push_back(call);
   }
+  call->stand_in->call_when_done([weak = weak_from_this(), call] {
+    if (const auto self = weak.lock()) self->on_stand_in_done(call);
+  });
   advance();
   return call->work;
 }
@@ -119,12 +113,13 @@ void Hierarchy::advance() {
     advancing_ = std::this_thread::get_id();
     while (!closed_) {
       const Instant now = driving::steady_now();
-      for (const Finished& one : std::exchange(finished_, {}))
-        one.call->hops.on_done(*one.leg, one.work->request, now);
+      for (const Finished& one : std::exchange(finished_, {})) on_leg_done(one, now);
       const std::vector<Starting> starting = take_startable(now);
       take_done(now, done);
-      if (starting.empty()) break;
+      const std::vector<Ending> endings = std::exchange(endings_, {});
+      if (starting.empty() && endings.empty()) break;
       lock.unlock();
+      for (const Ending& one : endings) driving::Driver::end(one.work, one.status);
       for (const Starting& one : starting) {
         if (!closed_) begin(one);
       }
@@ -132,7 +127,40 @@ void Hierarchy::advance() {
     }
     advancing_ = {};
   }
-  for (const auto& call : done) driving::Driver::finish(*call->work);
+  for (const auto& call : done) {
+    driving::Driver::end(call->stand_in, call->hops.failure());
+    driving::Driver::finish(*call->work);
+  }
+}
+
+// Under the lock, as is the next one.
+void Hierarchy::on_leg_done(const Finished& one, Instant now) {
+  Call& call = *one.call;
+  std::erase(call.under_way, one.work);
+  const bool failed_before = !call.hops.failure().ok();
+  call.hops.on_done(*one.leg, one.work->request, now);
+  if (!failed_before) end_rest(call);
+}
+
+// Of a call that has failed. Peers hear of it by the stand-in, and on the tier where they wait.
+void Hierarchy::end_rest(const Call& call) {
+  const Status& failure = call.hops.failure();
+  if (failure.ok()) return;
+  endings_.push_back({call.stand_in, failure});
+  for (const auto& leg : call.under_way) endings_.push_back({leg, failure});
+}
+
+// Ranks differ, or the call has failed at a peer.
+void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
+  const Status& status = call->stand_in->request.status;
+  if (status.ok()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!call->hops.failure().ok() || call->hops.done()) return;
+    call->hops.fail(status);
+    end_rest(*call);
+  }
+  advance();
 }
 
 // On each tier calls follow one another, and so do the legs of a call.
@@ -158,9 +186,21 @@ void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done)
 }
 
 void Hierarchy::begin(const Starting& starting) {
-  Channels& channels = *tiers_[static_cast<std::size_t>(starting.leg->tier)];
-  auto work = channels.start(starting.leg->spec);
+  collective::HierarchicalCall::Leg& leg = *starting.leg;
+  // One tick later a deadline leaves it to the stand-in to name a rank that has not begun.
+  const Delivery& delivery = leg.spec.options.delivery;
+  if (delivery.kind == Delivery::Kind::exact && delivery.deadline <= no_deadline / 4)
+    leg.spec.options.delivery.deadline += Duration(limits::kTickNs);
+  Channels& channels = *tiers_[static_cast<std::size_t>(leg.tier)];
+  auto work = channels.start_by_datagrams(leg.spec, leg.place);
   WorkState& state = *work;
+  Status failure;
+  {
+    const std::lock_guard lock(mutex_);
+    starting.call->under_way.push_back(work);
+    failure = starting.call->hops.failure();
+  }
+  if (!failure.ok()) driving::Driver::end(work, failure);
   state.call_when_done(
       [weak = weak_from_this(), call = starting.call, leg = starting.leg, work = std::move(work)] {
         const auto self = weak.lock();

@@ -30,8 +30,9 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   // Whether all ranks send this call through sites. A small one loses more by its further hops than
   // it gains by fewer bytes between sites.
   bool takes(const collective::OperationSpec& spec) const;
-  // Any thread, also from a callback.
-  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // Any thread, also from a callback. The spec was validated; `place`: among all collectives of the
+  // communicator.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
   void abort();
   // Of the three communicators; names begin with "reduce_", "across_" and "spread_".
   void add_counters(Channel::Counters& rows);
@@ -41,10 +42,12 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
  private:
   struct Call {
     Call(const collective::OperationSpec& spec, const collective::SiteMap& sites, Instant now,
-         std::size_t piece_bytes)
-        : work(std::make_shared<WorkState>(spec)), hops(spec, sites, now, piece_bytes) {}
+         std::size_t piece_bytes, std::uint64_t place)
+        : work(std::make_shared<WorkState>(spec)), hops(spec, sites, now, piece_bytes, place) {}
     std::shared_ptr<WorkState> work;
     collective::HierarchicalCall hops;
+    std::shared_ptr<WorkState> stand_in;                // among the parent's calls
+    std::vector<std::shared_ptr<WorkState>> under_way;  // legs
   };
   struct Finished {
     std::shared_ptr<Call> call;
@@ -60,6 +63,9 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   std::vector<Starting> take_startable(Instant now);
   void take_done(Instant now, std::vector<std::shared_ptr<Call>>& done);
   void begin(const Starting& starting);
+  void on_leg_done(const Finished& one, Instant now);
+  void on_stand_in_done(const std::shared_ptr<Call>& call);
+  void end_rest(const Call& call);
   std::shared_ptr<WorkState> oldest();
   bool is_advancing_elsewhere();
 
@@ -71,6 +77,11 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   const std::size_t piece_bytes_;
 
   std::mutex mutex_;
+  struct Ending {
+    std::shared_ptr<WorkState> work;
+    Status status;
+  };
+  std::vector<Ending> endings_;              // operations to end, without the lock
   std::deque<std::shared_ptr<Call>> calls_;  // in the order in which ranks made them
   std::vector<Finished> finished_;           // legs that are over and not looked at yet
   std::thread::id advancing_;                // the thread that is at it; none by default

@@ -1,10 +1,9 @@
 #include "communicator/lanes.h"
 
-#include <atomic>
+#include <mutex>
 
 #include "base/philox.h"
 #include "collective/sliced_call.h"
-#include "driving/fork.h"
 
 namespace leeway::internal {
 namespace {
@@ -18,6 +17,7 @@ constexpr std::uint32_t kLaneFaultStream = 0x4C000000;
 // it on another thread and to hear that it is done.
 constexpr std::size_t kSliceBytes = std::size_t{1} << 20;
 
+// A call under way. Where a slice fails, so does the call, and the other slices end.
 struct Call {
   Call(const OperationSpec& spec, int size, std::size_t slices)
       : work(std::make_shared<WorkState>(spec)),
@@ -25,28 +25,52 @@ struct Call {
         parts(slices),
         left(slices) {}
 
+  void on_begun(std::size_t slice, const std::shared_ptr<WorkState>& part) {
+    {
+      const std::lock_guard lock(mutex);
+      parts[slice] = part;
+      if (failure.ok()) return;
+    }
+    driving::Driver::end(part, failure);
+  }
+
   // By whichever lane's thread finds a slice done.
-  void on_done(std::size_t slice, std::shared_ptr<WorkState> part) {
-    parts[slice] = std::move(part);
-    if (--left > 0) return;
-    std::vector<const collective::Request*> requests;
-    for (const auto& one : parts) requests.push_back(&one->request);
-    sliced.finish(requests, work->request, driving::steady_now());
+  void on_done(const WorkState& part) {
+    std::vector<std::shared_ptr<WorkState>> others;
+    bool last = false;
+    {
+      const std::lock_guard lock(mutex);
+      if (!part.request.status.ok() && failure.ok()) {
+        failure = part.request.status;
+        others = parts;
+      }
+      last = --left == 0;
+    }
+    if (last) return finish();
+    for (const auto& other : others) {
+      if (other != nullptr && other.get() != &part) driving::Driver::end(other, failure);
+    }
+  }
+
+  void finish() {
+    const Instant now = driving::steady_now();
+    if (failure.ok()) {
+      std::vector<const collective::Request*> requests;
+      for (const auto& one : parts) requests.push_back(&one->request);
+      sliced.finish(requests, work->request, now);
+    } else {
+      work->request.finish(failure, now);
+    }
     driving::Driver::finish(*work);
   }
 
   std::shared_ptr<WorkState> work;
   collective::SlicedCall sliced;
-  std::vector<std::shared_ptr<WorkState>> parts;
-  std::atomic<std::size_t> left;
+  std::mutex mutex;
+  std::vector<std::shared_ptr<WorkState>> parts;  // null: it has not begun
+  std::size_t left;
+  Status failure;  // the first; once it is there it stays
 };
-
-std::shared_ptr<WorkState> refused(const OperationSpec& spec, const Status& status) {
-  auto work = std::make_shared<WorkState>(spec);
-  work->request.status = status;
-  work->request.done = work->done = true;
-  return work;
-}
 
 }  // namespace
 
@@ -60,20 +84,15 @@ Options options_of_lane(const Options& options, int lane) {
 }
 
 Lanes::Lanes(Channel& first, std::vector<std::unique_ptr<Channel>> further)
-    : first_(first), further_(std::move(further)), generation_(driving::fork_generation()) {}
+    : first_(first), further_(std::move(further)) {}
 
 bool Lanes::takes(const OperationSpec& spec) const {
   return collective::SlicedCall::slices(spec, first_.config().size, further_.size() + 1,
                                         kSliceBytes) > 1;
 }
 
-std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec) {
+std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec, std::uint64_t place) {
   const int size = first_.config().size;
-  Status status = generation_ == driving::fork_generation()
-                      ? collective::validate(spec, first_.config().self, size)
-                      : driving::forked();
-  if (status.ok()) status = collective::SlicedCall::check(spec);
-  if (!status.ok()) return refused(spec, status);
   const std::size_t slices =
       collective::SlicedCall::slices(spec, size, further_.size() + 1, kSliceBytes);
   const auto call = std::make_shared<Call>(spec, size, slices);
@@ -82,10 +101,9 @@ std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec) {
   work->request.submitted = driving::steady_now();
   // The caller may drive lane 0 next, so the others begin first.
   for (std::size_t i = slices; i-- > 0;) {
-    auto part = lane(i).start(call->sliced.slice(i));
-    WorkState& state = *part;
-    state.call_when_done(
-        [call, i, part = std::move(part)]() mutable { call->on_done(i, std::move(part)); });
+    const auto part = lane(i).start(call->sliced.slice(i), place);
+    call->on_begun(i, part);
+    part->call_when_done([call, part] { call->on_done(*part); });
   }
   return work;
 }

@@ -27,8 +27,9 @@ class Lanes {
 
   // Whether all ranks cut this call, which lane 0 would carry.
   bool takes(const collective::OperationSpec& spec) const;
-  // Any thread, also from a callback.
-  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // Any thread, also from a callback. The spec was validated; `place`: among all collectives of the
+  // communicator.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
 
   // Without lane 0.
   const std::vector<std::unique_ptr<Channel>>& further() const { return further_; }
@@ -41,7 +42,6 @@ class Lanes {
 
   Channel& first_;
   std::vector<std::unique_ptr<Channel>> further_;
-  const std::uint32_t generation_;  // of forks
 };
 
 }  // namespace leeway::internal

@@ -53,40 +53,28 @@ bool NearCalls::has_room() {
   return arenas < kArenasMax;
 }
 
-Status NearCalls::check(const Spec& spec) const {
-  if (generation_ != driving::fork_generation()) return driving::forked();
-  return collective::validate(spec, parent_.rank(), parent_.size());
-}
-
 Result<CollectiveReport> NearCalls::run(const Spec& spec) {
-  if (Status status = check(spec); !status.ok()) return status;
+  if (generation_ != driving::fork_generation()) return driving::forked();
   const Instant submitted = driving::steady_now();
   const std::uint64_t number = take_turn();
-  if (number == 0) {
-    const auto work = enqueue(spec);
-    return work != nullptr ? driving::Driver::wait(*work) : parent_.run_by_datagrams(spec);
-  }
+  if (number == 0) return driving::Driver::wait(*enqueue(spec));
   auto outcome = perform(spec, number, submitted);
   end_turn();
   return outcome;
 }
 
 std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
-  if (const Status status = check(spec); !status.ok()) {
-    auto refused = std::make_shared<WorkState>(spec);
-    refused->request.status = status;
-    refused->request.done = refused->done = true;
-    return refused;
-  }
-  return enqueue(spec);
+  if (generation_ == driving::fork_generation()) return enqueue(spec);
+  auto refused = std::make_shared<WorkState>(spec);
+  refused->request.status = driving::forked();
+  refused->request.done = refused->done = true;
+  return refused;
 }
 
-void NearCalls::note_elsewhere(const Spec& spec) {
-  if (!collective::is_collective(spec.kind)) return;
-  // What the datagrams refuse is no call at all.
-  if (!check(spec).ok() || !collective::check_flow_lengths(spec, parent_.config()).ok()) return;
+std::uint64_t NearCalls::note_elsewhere() {
   const std::lock_guard lock(mutex_);
   station_.go_elsewhere(++issued_);
+  return issued_;
 }
 
 // The call's number. 0: other calls come first.
@@ -110,17 +98,17 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   work->driver = parent_.datagrams().driver();
   work->request.submitted = driving::steady_now();
   bool refused = false;
+  bool serving = true;
+  std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     refused = aborted_;
-    const std::uint64_t number = refused ? 0 : ++issued_;
-    if (!refused && !serving_) serving_ = begin_serving();
-    if (!refused && !serving_) {
-      station_.go_elsewhere(number);
-      return nullptr;
-    }
-    if (!refused) queue_.push_back({work, number});
+    if (!refused) number = ++issued_;
+    if (!refused && !serving_) serving = serving_ = begin_serving();
+    if (!serving) station_.go_elsewhere(number);
+    if (!refused && serving) queue_.push_back({work, number});
   }
+  if (!serving) return parent_.start_by_datagrams(spec, number);
   turned_.notify_all();
   if (refused) conclude(*work, closed(parent_.rank()));
   return work;
@@ -186,9 +174,10 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t numb
   stop_looking();
   // A rank has something to do that datagrams do. All of them take the call to a communicator that
   // has such calls alone, so that it has them in this order on all ranks.
-  if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, submitted);
+  if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, number, submitted);
   // There a rank waits in another call, of the same number. Both hear how they differ, if they do.
-  if (outcome.way == near::Caller::Way::elsewhere) return perform_over(parent_, spec, submitted);
+  if (outcome.way == near::Caller::Way::elsewhere)
+    return perform_over(parent_, spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
                                     : Result<CollectiveReport>(outcome.status);
   tell_observers(spec, submitted, result);
@@ -208,12 +197,12 @@ void NearCalls::tell_observers(const Spec& spec, Instant submitted,
 }
 
 Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec& spec,
-                                                 Instant submitted) {
+                                                 std::uint64_t number, Instant submitted) {
   Spec rest = spec;
   Duration& deadline = rest.options.delivery.deadline;
   if (deadline <= no_deadline / 4)
     deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return channels.run_by_datagrams(rest);
+  return channels.run_by_datagrams(rest, number);
 }
 
 // A wait is long. The datagrams' channel finds out who is dead, as for a call of its own.

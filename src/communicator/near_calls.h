@@ -32,12 +32,12 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
   // On this thread, if no other call is under way.
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // On a thread of this object's own. Any thread, also from a callback. Null: no such thread can be
-  // had, and the call goes by datagrams, as ranks that are in it here hear.
+  // On a thread of this object's own. Any thread, also from a callback. Where no such thread can be
+  // had, the call goes by datagrams, as ranks that are in it here hear.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A call that goes by datagrams: ranks that are in one here at this number follow. Messages have
-  // no number, since ranks make different numbers of them.
-  void note_elsewhere(const collective::OperationSpec& spec);
+  // A collective goes by datagrams: ranks that are in one here at this number, which is returned,
+  // follow. Messages have no number, since ranks make different numbers of them.
+  std::uint64_t note_elsewhere();
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // What is under way fails now, and its memory is free.
   void abort();
@@ -55,11 +55,11 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
     std::uint64_t number = 0;
   };
 
-  Status check(const Spec& spec) const;
   std::uint64_t take_turn();
   void end_turn();
   Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
-  Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, Instant submitted);
+  Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
+                                        Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
   Status look();
   void stop_looking();

@@ -56,8 +56,10 @@ collective::Engine& Channel::engine() {
   return member_->engine();
 }
 
-std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spec) const {
+std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spec,
+                                            Place place) const {
   auto work = std::make_shared<WorkState>(spec);
+  work->request.place = place;
   work->driver = driver_;
   if (generation_ != fork_generation()) {
     work->request.status = driving::forked();
@@ -66,16 +68,16 @@ std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spe
   return work;
 }
 
-Result<CollectiveReport> Channel::run(const collective::OperationSpec& spec) {
-  const auto work = work_of(spec);
+Result<CollectiveReport> Channel::run(const collective::OperationSpec& spec, Place place) {
+  const auto work = work_of(spec, place);
   if (!work->done) {
     if (const Status status = driver_->run(*this, work); !status.ok()) return status;
   }
   return std::move(*work).outcome();
 }
 
-std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec) {
-  auto work = work_of(spec);
+std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec, Place place) {
+  auto work = work_of(spec, place);
   if (work->done) return work;
   Driver::Session session(*driver_);
   admit(steady_now(), work);
@@ -83,13 +85,13 @@ std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec
   return work;
 }
 
-std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec) {
-  if (spec.elsewhere()) {  // its source and sink begin within this call
-    auto work = submit(spec);
+std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec, Place place) {
+  if (spec.elsewhere() && !spec.stands_in) {  // its source and sink begin within this call
+    auto work = submit(spec, place);
     ring();
     return work;
   }
-  auto work = work_of(spec);
+  auto work = work_of(spec, place);
   if (!work->done) driver_->start(*this, work);
   return work;
 }
@@ -104,6 +106,11 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   // It waits while trains of finished operations are still being read.
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
+  driver_->node_.touch(*member_);
+}
+
+void Channel::end(Instant now, WorkState& work, const Status& status) {
+  member_->engine().end(now, work.request, status);
   driver_->node_.touch(*member_);
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,12 +60,14 @@ class Channel final : private MemoryWatcher {
   std::vector<Rank> deaf_to_multicast();
 
   // Of a caller that waits: begins the operation, and drives until it is done.
-  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+  // `place`: as collective::Request::place.
+  using Place = std::optional<std::uint64_t>;
+  Result<CollectiveReport> run(const collective::OperationSpec& spec, Place place = {});
   // Of a caller that waits for it next, and drives.
-  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec, Place place = {});
   // Of a caller that does something else meanwhile: another thread drives. Operations of one thread
   // begin in the order of its calls, of either kind.
-  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
   // Calls of these ranks that go another way wait for peers, or no longer do: who is silent for the
   // peer time-out is dead, as if an operation of this channel waited.
   void watch_peers(bool on);
@@ -103,9 +106,11 @@ class Channel final : private MemoryWatcher {
   protocol::Endpoint& endpoint() { return member_->engine().endpoint(); }
   void probe_all();
   void look_at_links(Driver::Session& session);
-  std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec) const;
+  std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec, Place place) const;
   // Hands it to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
+  // Of an operation of this channel that is not done. By the driving thread.
+  void end(Instant now, WorkState& work, const Status& status);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.
   void publish();

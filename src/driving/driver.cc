@@ -166,11 +166,20 @@ Status Driver::run(Channel& channel, const std::shared_ptr<WorkState>& work) {
   return drive_until(*work, Instant::infinite_future()) ? Status() : await(*work);
 }
 
-// Whoever has the role looks for what was started in each step, and once more when it has let go.
 void Driver::start(Channel& channel, std::shared_ptr<WorkState> work) {
+  take_up({.channel = &channel, .work = std::move(work)});
+}
+
+void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status) {
+  if (const std::shared_ptr<Driver> driver = work->driver.lock())
+    driver->take_up({.work = work, .outcome = status});
+}
+
+// Whoever has the role looks for what was started in each step, and once more when it has let go.
+void Driver::take_up(Started started) {
   {
     const std::lock_guard lock(started_mutex_);
-    started_.push_back({&channel, std::move(work)});
+    started_.push_back(std::move(started));
     any_started_ = true;
   }
   if (role_.acquire_if_free()) {
@@ -190,7 +199,21 @@ void Driver::admit_started(Instant now) {
     started.swap(started_);
     any_started_ = false;
   }
-  for (const Started& one : started) one.channel->admit(now, one.work);
+  for (const Started& one : started) {
+    if (one.channel != nullptr) {
+      one.channel->admit(now, one.work);
+    } else {
+      end_started(now, one);
+    }
+  }
+}
+
+void Driver::end_started(Instant now, const Started& ending) {
+  for (Channel* const channel : channels_) {
+    const auto& active = channel->active_;
+    if (std::find(active.begin(), active.end(), ending.work) != active.end())
+      return channel->end(now, *ending.work, ending.outcome);
+  }
 }
 
 void Driver::interrupt(const std::atomic<bool>& done) {

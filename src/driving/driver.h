@@ -81,6 +81,9 @@ class Driver final {
   // The work is no operation of a channel's, and is over: whoever waits for it is woken, and its
   // callbacks are called. Not by a thread that has the role.
   static void finish(WorkState& work);
+  // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
+  // thread; it does not wait.
+  static void end(const std::shared_ptr<WorkState>& work, const Status& status);
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
   // Something that operations wait for is there: whoever drives looks at all of them. Any thread;
@@ -142,6 +145,13 @@ class Driver final {
     int polls = 0;
   };
 
+  // An operation that begins, or is to end by this outcome.
+  struct Started {
+    Channel* channel = nullptr;  // null: it is to end
+    std::shared_ptr<WorkState> work;
+    Status outcome;
+  };
+
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
 
@@ -151,7 +161,9 @@ class Driver final {
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
   // Of a caller that does not wait: whoever drives takes it up, or this thread in passing.
   void start(Channel& channel, std::shared_ptr<WorkState> work);
+  void take_up(Started started);
   void admit_started(Instant now);
+  void end_started(Instant now, const Started& ending);
 
   // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Whether it is
   // done.
@@ -194,10 +206,6 @@ class Driver final {
   Duration spin_ = kSpin;  // none where every peer is far: trains come one by one, all the time
 
   // Operations that were started and that no driving thread has seen yet.
-  struct Started {
-    Channel* channel;
-    std::shared_ptr<WorkState> work;
-  };
   std::mutex started_mutex_;
   std::vector<Started> started_;
   std::atomic<bool> any_started_{false};

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "protocol/serial_number.h"
+
 namespace leeway::protocol {
 
 EarlyBuffer::EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes)
@@ -44,6 +46,15 @@ void EarlyBuffer::for_each_key(
     const std::function<void(Rank from, const EarlyKey& key)>& visit) const {
   for (std::size_t i = 0; held_ > 0 && i < slots_.size(); ++i) {
     if (slots_[i].bytes != 0) visit(static_cast<Rank>(i / slots_per_peer_), slots_[i].key);
+  }
+}
+
+void EarlyBuffer::drop_collectives_below(std::uint32_t number) {
+  for (std::size_t i = 0; held_ > 0 && i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (slot.bytes == 0 || slot.key.message || !after(number, slot.key.number)) continue;
+    slot.bytes = 0;
+    --held_;
   }
 }
 

@@ -35,6 +35,8 @@ class EarlyBuffer {
   using Use = std::function<void(Rank from, ByteSpan datagram)>;
   void take(const EarlyKey& key, const Use& use);
   void take_from(Rank peer, const EarlyKey& key, const Use& use);
+  // Frees what is held of collectives below this one.
+  void drop_collectives_below(std::uint32_t number);
 
   // The keys of all that is held.
   void for_each_key(const std::function<void(Rank from, const EarlyKey& key)>& visit) const;

@@ -26,7 +26,7 @@ class EarlyDatagrams {
              ByteSpan datagram) {
     const auto ahead = static_cast<std::int32_t>(header.round - opened_below);
     if (ahead < 0) return Fate::closed;
-    if (ahead >= limits::kOpenRoundsMax) return Fate::future;
+    if (ahead >= std::int32_t{limits::kRoundsAheadMax}) return Fate::future;
     const bool point = header.kind == wire::FlowKind::point;
     const EarlyKey key{
         .number = header.round, .message = point, .message_tag = point ? header.message_tag : 0};
@@ -42,6 +42,8 @@ class EarlyDatagrams {
                     const EarlyBuffer::Use& use) {
     buffer_.take_from(from, {.number = number, .message = true, .message_tag = tag}, use);
   }
+  // Collectives below this one will not be opened.
+  void skip_collectives_below(std::uint32_t number) { buffer_.drop_collectives_below(number); }
   // Messages of a tag of which something is held.
   template <typename Visit>
   void for_each_message(std::uint32_t tag, Visit&& visit) const {

@@ -64,8 +64,10 @@ void Endpoint::shorten_datagrams(std::size_t bytes) {
 
 Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& client) {
   const bool idle_before = idle();
+  const std::uint32_t next = rounds_.opened_below();
   Round* const round = rounds_.open(plan, client, now);
   if (round == nullptr) return nullptr;
+  if (!plan.point_to_point() && round->number != next) early_.skip_collectives_below(round->number);
   if (idle_before) busy_since_ = now;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (plan.phases[k].active) set_up_flows(*round, static_cast<FlowKind>(k));
@@ -258,6 +260,12 @@ void Endpoint::fail(Instant now, Round& round, const Status& status) {
   reap(now);
 }
 
+void Endpoint::end_stand_in(Instant now, Round& round, const Status& status) {
+  LEEWAY_ASSERT(round.plan->stands_in);
+  if (!round.ended) finish(now, round, status);
+  reap(now);
+}
+
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
@@ -313,7 +321,7 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 
 void Endpoint::advance(Instant now, Round& round) {
   // A message that is doomed fails at fail_at: what its flow says was meant for another one
-  if (round.ended || !round.failure.ok()) return;
+  if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
     if (!phase.settled && phase.receives_open == 0)
@@ -345,6 +353,7 @@ void Endpoint::tell_failure(const Round& round, StatusCode code, const Blame& bl
   if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
   failures_.add(
       {.round = round.number,
+       .opened = rounds_.collectives_opened(),
        .tag = round.plan->tag,
        .code = code,
        .about = blame.rank,

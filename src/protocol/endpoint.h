@@ -155,6 +155,8 @@ class Endpoint {
   void release_chunks(Round& round, FlowKind kind);
   // The operation cannot go on here. Peers hear of it. Not within a call of its client.
   void fail(Instant now, Round& round, const Status& status);
+  // What the round stands in for is over. Not within a call of its client.
+  void end_stand_in(Instant now, Round& round, const Status& status);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
   // One comes soon: fetches into the cache what it will touch. Of use where one thread plays many
@@ -385,6 +387,7 @@ class Endpoint {
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
+  void end_as_told(Instant now, Round& round);
 
   void note_heard(Rank from, std::uint32_t tag, std::uint32_t number);
 

@@ -118,7 +118,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
                        entry.message_tag == round.plan->message_tag));
   });
   if (theirs != listed.end()) {
-    compare_tags(now, round, from, theirs->tag);
+    if (!is_refusal(theirs->failure)) compare_tags(now, round, from, theirs->tag);
     if (theirs->failed() && !round.ended) return on_peer_failed(now, round, from, *theirs);
     if (round.ended) return;
   }
@@ -165,6 +165,8 @@ void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::
   }
   if (round.told.by == kNoRank)
     round.told = {.by = from, .code = theirs.failure, .about = theirs.about};
+  if (round.plan->stands_in && round.plan->tag.delivery == Delivery::Kind::exact)
+    return end_as_told(now, round);
   on_peer_left_round(now, round, from);
 }
 

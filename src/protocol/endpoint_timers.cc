@@ -161,6 +161,8 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return end(round);
+  // What the round stands in for knows better whom it waits for, unless a rank has not begun.
+  if (round.plan->stands_in && absent(now, config_.self, round, links_) == kNoRank) return;
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
     const Rank absentee = absent(now, config_.self, round, links_);
     return finish(
@@ -212,12 +214,16 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
       round.plan->tag.delivery != Delivery::Kind::exact) {
     return finish_receive(now, round, kind, peer);
   }
-  if (const Told& told = round.told; told.by != kNoRank) {
-    return finish(now, round,
-                  failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
-                  {told.about != kNoRank ? told.about : told.by});
-  }
+  if (round.told.by != kNoRank) return end_as_told(now, round);
   finish(now, round, left_early(config_.self, round, kind, peer, config_.names), {peer});
+}
+
+// An exact operation cannot go on without the peer at which it failed.
+void Endpoint::end_as_told(Instant now, Round& round) {
+  const Told& told = round.told;
+  finish(now, round,
+         failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
+         {told.about != kNoRank ? told.about : told.by});
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for

@@ -20,6 +20,7 @@ class Failures {
   // What is told of a failed collective.
   struct Failure {
     std::uint32_t round = 0;
+    std::uint64_t opened = 0;  // collectives that this rank had opened by then
     wire::OperationTag tag;
     StatusCode code = StatusCode::kInternal;
     Rank about = kNoRank;      // the rank that the error names
@@ -32,12 +33,12 @@ class Failures {
   void add(Failure failure) { latest_[count_++ % latest_.size()] = std::move(failure); }
 
   // Adds recent failures, the latest first, to a report to `peer`, unless the collective is listed
-  // already. The report has `room` bytes; collectives below `opened_below` have been opened.
-  void list(Rank peer, std::uint32_t opened_below, std::size_t room, wire::Report& report) const {
+  // already. The report has `room` bytes. `opened`: collectives that this rank has opened by now.
+  void list(Rank peer, std::uint64_t opened, std::size_t room, wire::Report& report) const {
     const std::size_t kept = std::min<std::size_t>(count_, latest_.size());
     for (std::size_t ago = 1; ago <= kept; ++ago) {
       const Failure& failure = latest_[(count_ - ago) % latest_.size()];
-      const bool recent = opened_below - failure.round <= std::uint32_t{limits::kOpenRoundsMax};
+      const bool recent = opened - failure.opened < std::uint64_t{limits::kOpenRoundsMax};
       if (!recent || is_listed(report, failure.round)) continue;
       const wire::OpenRound entry = entry_for(peer, failure);
       if (report.open_count == report.open.size()) return;

@@ -31,9 +31,13 @@ Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationT
                        known_as(names, peer), describe(theirs).data());
 }
 
+bool is_refusal(StatusCode code) {
+  return code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported ||
+         code == StatusCode::kResourceExhausted;
+}
+
 bool makes_another_call(StatusCode code) {
-  return code == StatusCode::kMismatch || code == StatusCode::kInvalidArgument ||
-         code == StatusCode::kUnsupported || code == StatusCode::kResourceExhausted;
+  return code == StatusCode::kMismatch || is_refusal(code);
 }
 
 Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,

@@ -21,6 +21,8 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
 Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
                 std::span<const Rank> names);
 
+// Whether a peer refused its own call. What it meant is not known then.
+bool is_refusal(StatusCode code);
 // Whether a peer's failure means that it and this rank make different calls. Then the collective
 // fails on all ranks, whatever its class.
 bool makes_another_call(StatusCode code);

@@ -142,7 +142,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
     contents.list_failing(*messages);
     contents.list_receives(*messages);
   }
-  failures.list(peer, rounds.opened_below(), room, report);
+  failures.list(peer, rounds.collectives_opened(), room, report);
   if (messages == nullptr) return report;
   // Our own messages come last: the peer can do without them, or ask again.
   contents.list_sends(*messages);

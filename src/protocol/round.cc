@@ -49,6 +49,7 @@ bool Round::exchanges_with(Rank peer) const {
 }
 
 bool Round::all_settled() const {
+  if (plan->stands_in) return false;
   for (const PhaseState& phase : phases) {
     if (!phase.settled) return false;
   }
@@ -97,8 +98,17 @@ std::array<char, 140> describe(const wire::OperationTag& tag) {
       wire::to_string(tag.operation), name(dtype), dtype.data(),
       static_cast<unsigned long long>(tag.count), shape.data(), name(op), op.data(), codec.c_str(),
       spread.c_str(), name(delivery), delivery.data(), name(estimator), estimator.data());
-  if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {
-    std::snprintf(text.data() + written, text.size() - written, " root %u", tag.root);
+  std::size_t end = std::min<std::size_t>(text.size(), written);
+  const auto add = [&](const char* format, unsigned value) {
+    const int more = std::snprintf(text.data() + end, text.size() - end, format, value);
+    end = std::min<std::size_t>(text.size(), end + more);
+  };
+  if (tag.root != kNoRank) add(" root %u", tag.root);
+  if (tag.confirm_use) add(" confirm_use", 0);
+  if (tag.parts == wire::kBySites) {
+    add(" by sites", 0);
+  } else if (tag.parts != 0) {
+    add(" in %u slices", tag.parts);
   }
   return text;
 }

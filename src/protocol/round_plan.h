@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/bitmap.h"
@@ -58,6 +59,12 @@ struct RoundPlan {
   // The caller waits for every owner's word on whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
+  // Of a collective: the number that it takes. Those between it and the one before are skipped: on
+  // this rank they went another way. Nothing: the next one.
+  std::optional<std::uint32_t> number;
+  // It only holds its place, for an operation that goes another way or is refused here: it has no
+  // flows, and is open until end_stand_in().
+  bool stands_in = false;
   // The result needs every rank, also one with which this rank exchanges no packets: an all_reduce
   // of few owners.
   bool needs_every_rank = false;

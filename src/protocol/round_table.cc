@@ -9,7 +9,13 @@ namespace leeway::protocol {
 RoundTable::RoundTable(int size) : size_(size), messages_(size) {}
 
 std::uint32_t RoundTable::take_number(const RoundPlan& plan) {
-  if (!plan.point_to_point()) return opened_below_++;
+  if (!plan.point_to_point()) {
+    const std::uint32_t number = plan.number.value_or(opened_below_);
+    LEEWAY_ASSERT(!after(opened_below_, number));
+    opened_below_ = number + 1;
+    ++collectives_opened_;
+    return number;
+  }
   PeerMessages& messages = make_messages(plan.point_peer);
   messages.deadline_at = std::min(messages.deadline_at, plan.deadline);
   MessageStream& stream = messages.stream(plan.message_tag);
@@ -76,7 +82,8 @@ void RoundTable::end(Round& round) {
   LEEWAY_ASSERT(!round.ended);
   round.ended = true;
   ended_.push_back(&round);
-  const bool gave_up = !round.plan->point_to_point() && !round.all_confirmed();
+  const bool gave_up =
+      !round.plan->point_to_point() && (round.plan->stands_in || !round.all_confirmed());
   if (gave_up && !after(gave_up_below_, round.number)) gave_up_below_ = round.number + 1;
   refresh_settled_below();
 }

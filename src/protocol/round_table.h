@@ -108,6 +108,7 @@ class RoundTable {
   std::size_t open_count() const { return open_count_ + message_count_; }
   std::size_t collective_count() const { return open_count_; }
   std::uint32_t opened_below() const { return opened_below_; }  // the next collective's number
+  std::uint64_t collectives_opened() const { return collectives_opened_; }
   std::uint32_t settled_below() const {
     return settled_below_;
   }  // nothing is wanted of those below
@@ -144,6 +145,7 @@ class RoundTable {
   std::size_t message_count_ = 0;
   std::vector<Round*> ended_;
   std::uint64_t openings_ = 0;
+  std::uint64_t collectives_opened_ = 0;
   std::uint32_t opened_below_ = 0;
   std::uint32_t settled_below_ = 0;
   std::uint32_t gave_up_below_ = 0;  // behind the latest collective that was given up

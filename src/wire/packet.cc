@@ -121,6 +121,9 @@ std::uint8_t settled_flags(const OpenRound& round) {
                                    (round.failed() ? 16 : 0));
 }
 
+// In the byte of a tag's spread_codec.
+constexpr std::uint8_t kConfirmsUse = 0x80;
+
 // In the byte of a report's open_count.
 constexpr std::uint32_t kHeardGoodbye = 0x80;
 
@@ -143,10 +146,11 @@ std::uint8_t nibbles(unsigned low, unsigned high) {
 
 void write_tag(Writer& writer, const OperationTag& tag) {
   const auto number = [](auto value) { return static_cast<unsigned>(value); };
-  writer.put(static_cast<std::uint8_t>(tag.operation));
+  writer.put(nibbles(number(tag.operation), tag.parts));
   writer.put(nibbles(number(tag.dtype), number(tag.reduce_op)));
   writer.put(static_cast<std::uint8_t>(tag.codec));
-  writer.put(static_cast<std::uint8_t>(tag.spread_codec));
+  writer.put(static_cast<std::uint8_t>(number(tag.spread_codec) |
+                                       (tag.confirm_use ? kConfirmsUse : 0)));
   writer.put(nibbles(number(tag.delivery) | number(tag.spread) << 2, number(tag.estimator)));
   writer.put(tag.root);
   writer.put(tag.codec_settings);
@@ -176,12 +180,16 @@ void write_open_round(Writer& writer, const OpenRound& round) {
 
 // False: a value has no name.
 bool read_tag(Reader& reader, OperationTag& tag) {
-  bool known = read_enum(reader.get<std::uint8_t>(), OperationKind::split, tag.operation);
+  const auto operation = reader.get<std::uint8_t>();
+  bool known = read_enum(operation & 15, OperationKind::split, tag.operation);
+  tag.parts = operation >> 4;
   const auto types = reader.get<std::uint8_t>();
   known &= read_enum(types & 15, DataType::boolean, tag.dtype);
   known &= read_enum(types >> 4, ReduceOp::bxor, tag.reduce_op);
   known &= read_codec(reader, tag.codec);
-  known &= read_codec(reader, tag.spread_codec);
+  const auto spread = reader.get<std::uint8_t>();
+  known &= read_enum(spread & ~kConfirmsUse, Codec::sparse, tag.spread_codec);
+  tag.confirm_use = (spread & kConfirmsUse) != 0;
   const auto classes = reader.get<std::uint8_t>();
   known &= read_enum(classes & 3, Delivery::Kind::best_effort, tag.delivery);
   known &= read_enum(classes >> 2 & 3, Delivery::Kind::best_effort, tag.spread);

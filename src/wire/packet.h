@@ -112,9 +112,15 @@ struct OperationTag {
   // Of uneven blocks: a digest of their lengths, never 0. An uneven all_to_all, whose lengths only
   // pairs of ranks know, has kUnevenPairs; in a report see tell_pair(). 0: even blocks.
   std::uint32_t shape = 0;
+  // How it goes: as a whole, in so many slices over lanes, or kBySites.
+  std::uint8_t parts = 0;
+  bool confirm_use = false;
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
+
+// The parts of a collective that goes inside sites and between them.
+inline constexpr std::uint8_t kBySites = 15;
 
 // The shape of an uneven all_to_all.
 inline constexpr std::uint32_t kUnevenPairs = 1;

@@ -451,7 +451,10 @@ OperationSpec call_of(DataType type, ReduceOp op, OperationKind kind = Operation
 }
 
 TEST(HierarchicalCall, TakesWhatHopsDoNotChange) {
-  const auto takes = [](const OperationSpec& spec) { return HierarchicalCall::takes(spec); };
+  const std::vector<std::uint64_t> two_sites = {1, 1, 2, 2};
+  const auto map = SiteMap::of(two_sites, 0);
+  ASSERT_TRUE(map.has_value());
+  const auto takes = [&](const OperationSpec& spec) { return HierarchicalCall::takes(spec, *map); };
   EXPECT_TRUE(takes(call_of(DataType::f32, ReduceOp::sum)));
   EXPECT_TRUE(takes(call_of(DataType::i64, ReduceOp::bxor)));
   EXPECT_TRUE(takes(call_of(DataType::bf16, ReduceOp::max)));

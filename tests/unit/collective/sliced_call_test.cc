@@ -93,14 +93,6 @@ TEST_F(Sliced, OnlyWhatIsLargeAndMayBeCutIsCut) {
   EXPECT_EQ(slices(spec), 1u);
 }
 
-TEST_F(Sliced, WeightsOfOwnersAreOfWholeShards) {
-  OperationSpec spec = all_reduce();
-  EXPECT_TRUE(SlicedCall::check(spec).ok());
-  const std::vector<double> weights(kSlicedRanks, 1.0);
-  spec.options.owner_weights = weights;
-  EXPECT_EQ(SlicedCall::check(spec).code(), StatusCode::kUnsupported);
-}
-
 // Slices of 2,048 and of 3,000 elements.
 struct Merged : ::testing::Test {
   Merged() {
@@ -195,14 +187,6 @@ TEST_F(Merged, WhatIsNotMeasuredCountsForNothing) {
   parts[1].report.noise = {.measured = true, .gradient_mean_square = 9.0, .loss_variance = 1.0};
   EXPECT_DOUBLE_EQ(finish().noise.gradient_mean_square, 9.0);
   EXPECT_DOUBLE_EQ(outcome.report.noise.ratio, 3.0);
-}
-
-TEST_F(Merged, ASliceThatFailedFailsTheCallByName) {
-  parts[1].status = Status::error(StatusCode::kDeadlineExceeded, "all_reduce: too late");
-  (void)finish();
-  EXPECT_TRUE(outcome.done);
-  EXPECT_EQ(outcome.status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(outcome.status.c_str(), HasSubstr("lane 1 of 2: all_reduce: too late"));
 }
 
 }  // namespace

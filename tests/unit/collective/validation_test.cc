@@ -40,7 +40,7 @@ class Validate : public ::testing::Test {
     EXPECT_TRUE(request.done);
     EXPECT_EQ(request.status.code(), code);
     EXPECT_FALSE(group.run_until([] { return false; }, 10ms));
-    EXPECT_EQ(group.delivered(), 0u) << "nothing was sent";
+    EXPECT_EQ(group.engine(0).endpoint().counters().data_sent, 0u);
   }
   void expect_invalid(const OperationSpec& spec, std::initializer_list<const char*> words) {
     expect_refused(spec, StatusCode::kInvalidArgument, words);
@@ -154,6 +154,9 @@ TEST_F(Validate, Weights) {
   owners.options.op = ReduceOp::avg;
   owners.options.owner_weights = std::span(by_owner).first(3);
   expect_invalid(owners, {"owner_weights", "each rank"});
+  owners.options.owner_weights = std::span(by_owner);
+  expect_invalid(owners, {"owner_weights", "confirm_use"});
+  owners.options.confirm_use = true;
   owners.options.owner_weights = by_owner;
   expect_invalid(owners, {"owner_weights", "2^64"});
   by_owner[1] = 1.0;
@@ -317,12 +320,18 @@ TEST_F(Validate, ALossySpreadNeedsALossyReduction) {
   EXPECT_TRUE(validate(s, 0, kValidatingRanks).ok());
 }
 
-TEST_F(Validate, ARefusedCallDoesNotDisturbTheNumberingOfTheOthers) {
+TEST_F(Validate, ARefusedCallIsToldToPeersAndTheNextOneIsRight) {
   EngineGroup group(GroupOptions{.size = 2});
   std::vector<float> a(100, 1.0f), b(100, 2.0f);
   OperationSpec wrong = all_reduce();
   wrong.output.count = 1;
   EXPECT_FALSE(group.submit(0, wrong).status.ok());
+  const Request& theirs = group.submit(1, all_reduce());
+  ASSERT_TRUE(group.run_until([&] { return theirs.done; }, 1s));
+  EXPECT_EQ(theirs.status.code(), StatusCode::kMismatch);
+  EXPECT_NE(theirs.status.text().find("rank 0 refused its own call (invalid_argument)"),
+            std::string_view::npos)
+      << theirs.status.text();
   OperationSpec first{.kind = OperationKind::all_reduce}, second{.kind = OperationKind::all_reduce};
   first.input = std::span(a);
   first.output = std::span(a);

@@ -85,6 +85,7 @@ class WeightedCall {
       spec.options.estimator = setting_.estimator;
       spec.options.weight = setting_.weights[rank];
       spec.options.owner_weights = owner_weights_[rank];
+      spec.options.confirm_use = !owner_weights_[0].empty();
       spec.options.residual = residuals_[rank];
       return spec;
     });

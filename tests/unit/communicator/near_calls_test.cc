@@ -158,7 +158,7 @@ TEST_F(NearCallsOfAGroup, MayComeFromSeveralThreads) {
   EXPECT_EQ(counter(*group[0], "near_calls"), 300u);
 }
 
-TEST_F(NearCallsOfAGroup, AWrongArgumentIsAnErrorAndNoCall) {
+TEST_F(NearCallsOfAGroup, AWrongArgumentIsToldToThePeers) {
   Group group = near_group(2);
   std::vector<float> values(10);
   const CollectiveOptions options{.delivery = exact(0s)};
@@ -166,6 +166,12 @@ TEST_F(NearCallsOfAGroup, AWrongArgumentIsAnErrorAndNoCall) {
             StatusCode::kInvalidArgument);
   EXPECT_EQ(group[0]->all_reduce_async(std::span(values), options).wait().status().code(),
             StatusCode::kInvalidArgument);
+  for (int call = 0; call < 2; ++call) {
+    std::vector<float> right(10);
+    const Status told = group[1]->all_reduce(std::span(right)).status();
+    EXPECT_EQ(told.code(), StatusCode::kMismatch) << told.c_str();
+    EXPECT_THAT(told.c_str(), HasSubstr("rank 0 refused its own call (invalid_argument)"));
+  }
   expect_sums(group);
 }
 

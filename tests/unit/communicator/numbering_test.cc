@@ -189,27 +189,41 @@ void messages_of_a_part(const Member& member) {
 }
 
 // A call that fails its checks on one rank is none.
+// The call of one rank is refused there. The others hear of it in theirs.
 void refused(const Member& member) {
-  if (member.rank != 0) return;
   std::vector<float> few(3);
-  std::vector<float> more(4);
+  std::vector<float> more(member.rank == 0 ? 4 : 3);
   const auto outcome = member.communicator.all_reduce(std::span(std::as_const(few)),
                                                       std::span(more), member.patient(Codec::bf16));
-  EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(outcome.status().code(),
+            member.rank == 0 ? StatusCode::kInvalidArgument : StatusCode::kMismatch)
+      << member.where << ": " << outcome.status().c_str();
+}
+
+// The same of a call that goes as exact calls do.
+void refused_exactly(const Member& member) {
+  std::vector<float> few(3);
+  std::vector<float> more(member.rank == 1 ? 4 : 3);
+  const auto outcome = member.communicator.all_reduce(std::span(std::as_const(few)),
+                                                      std::span(more), member.patient());
+  EXPECT_EQ(outcome.status().code(),
+            member.rank == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch)
+      << member.where << ": " << outcome.status().c_str();
 }
 
 // More datagrams than a flow may have: datagrams' own limit, which depends on the rank's blocks.
 void refused_for_its_length(const Member& member) {
-  if (member.rank != 0) return;
   constexpr std::size_t kMost = std::size_t{1} << 40;
   float element = 0;
   std::vector<std::size_t> counts(member.ranks, 0);
-  counts[1] = kMost;
+  if (member.rank == 0) counts[1] = kMost;
   const auto outcome = member.communicator.all_to_all(
-      ConstTensorView(&element, kMost, DataType::f32), Blocks(counts),
+      ConstTensorView(&element, counts[1], DataType::f32), Blocks(counts),
       TensorView(&element, 0, DataType::f32), Blocks(std::vector<std::size_t>(member.ranks, 0)),
       member.patient());
-  EXPECT_EQ(outcome.status().code(), StatusCode::kResourceExhausted) << outcome.status().c_str();
+  EXPECT_EQ(outcome.status().code(),
+            member.rank == 0 ? StatusCode::kResourceExhausted : StatusCode::kMismatch)
+      << member.where << ": " << outcome.status().c_str();
 }
 
 struct Step {
@@ -228,6 +242,7 @@ constexpr std::array kSteps = {
     Step{"a long message", long_message},
     Step{"messages of a part", messages_of_a_part},
     Step{"a refused call", refused},
+    Step{"a refused exact call", refused_exactly},
     Step{"a call refused for its length", refused_for_its_length},
 };
 

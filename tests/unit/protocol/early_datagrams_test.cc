@@ -31,11 +31,23 @@ class Early : public ::testing::Test {
   EarlyDatagrams early_{3, 100};
 };
 
-TEST_F(Early, OnlyTheNextSixteenOperationsAreKept) {  // WIRE 2.4
+TEST_F(Early, OperationsThatComeAreKept) {  // WIRE 2.4
   EXPECT_EQ(judge(1, FlowKind::reduce, 9, 10), Fate::closed);
   EXPECT_EQ(judge(1, FlowKind::reduce, 10, 10), Fate::kept);
-  EXPECT_EQ(judge(1, FlowKind::reduce, 25, 10), Fate::kept);
-  EXPECT_EQ(judge(1, FlowKind::reduce, 26, 10), Fate::future);
+  EXPECT_EQ(judge(1, FlowKind::reduce, 1'000'000, 10), Fate::kept);
+  EXPECT_EQ(judge(1, FlowKind::reduce, 10 + limits::kRoundsAheadMax, 10), Fate::future);
+}
+
+TEST_F(Early, WhatIsSkippedGivesItsPlacesBack) {
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(judge(1, FlowKind::spread, 3, 0, i), Fate::kept);
+    EXPECT_EQ(judge(1, FlowKind::spread, 7, 0, i), Fate::kept);
+  }
+  EXPECT_EQ(judge(1, FlowKind::spread, 8, 0), Fate::dropped);
+  early_.skip_collectives_below(7);
+  EXPECT_EQ(judge(1, FlowKind::spread, 8, 0), Fate::kept);
+  EXPECT_EQ(taken(false, kNoRank, 3), 0);
+  EXPECT_EQ(taken(false, kNoRank, 7), 4);
 }
 
 TEST_F(Early, ThereAreEightPlacesForAPeer) {

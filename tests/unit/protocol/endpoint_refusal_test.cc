@@ -86,7 +86,7 @@ TEST_F(Intruder, SourceThatIsNotTheSendersAddressIsRefused) {
 
 TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
   wire::DataHeader header = plausible();
-  header.round = 1 + limits::kOpenRoundsMax;
+  header.round = 1 + limits::kRoundsAheadMax;
   inject(forge_data(kEpoch, 1, 0, header, kPayload));
   EXPECT_EQ(counters().future_round, 1u);
   header.round = 1 + limits::kOpenRoundsMax - 1;

@@ -13,15 +13,15 @@ std::vector<std::uint32_t> listed(const wire::Report& report) {
   return rounds;
 }
 
-std::vector<std::uint32_t> listed(const Failures& failures, std::uint32_t opened_below) {
+std::vector<std::uint32_t> listed(const Failures& failures, std::uint64_t opened) {
   wire::Report report;
-  failures.list(0, opened_below, kRoom, report);
+  failures.list(0, opened, kRoom, report);
   return listed(report);
 }
 
 TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   Failures failures;
-  failures.add({.round = 7, .tag = {.count = 99}, .code = StatusCode::kMismatch, .about = 3});
+  failures.add({.round = 7, .opened = 8, .tag = {.count = 99}, .code = StatusCode::kMismatch, .about = 3});
   wire::Report report;
   failures.list(0, 8, kRoom, report);
   ASSERT_EQ(report.open_count, 1u);
@@ -29,13 +29,13 @@ TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   EXPECT_TRUE(report.open[0].reduce_settled && report.open[0].spread_settled);
   EXPECT_EQ(report.open[0].failure, StatusCode::kMismatch);
   EXPECT_EQ(report.open[0].about, 3);
-  EXPECT_EQ(listed(failures, 7 + 16), (std::vector<std::uint32_t>{7}));
-  EXPECT_EQ(listed(failures, 7 + 17), (std::vector<std::uint32_t>{}));
+  EXPECT_EQ(listed(failures, 8 + 15), (std::vector<std::uint32_t>{7}));
+  EXPECT_EQ(listed(failures, 8 + 16), (std::vector<std::uint32_t>{}));
 }
 
 TEST(Failures, TheLatestComeFirst) {
   Failures failures;
-  for (std::uint32_t round = 0; round < 20; ++round) failures.add({.round = round});
+  for (std::uint32_t round = 0; round < 20; ++round) failures.add({.round = round, .opened = round + 1});
   const std::vector<std::uint32_t> rounds = listed(failures, 20);
   ASSERT_EQ(rounds.size(), 16u);
   EXPECT_EQ(rounds.front(), 19u);
@@ -44,8 +44,8 @@ TEST(Failures, TheLatestComeFirst) {
 
 TEST(Failures, AreNotListedTwiceNorBeyondTheRoom) {
   Failures failures;
-  failures.add({.round = 3});
-  failures.add({.round = 4});
+  failures.add({.round = 3, .opened = 4});
+  failures.add({.round = 4, .opened = 5});
   wire::Report report;
   report.open[report.open_count++].round = 3;  // still open here
   failures.list(0, 5, kRoom, report);

@@ -98,7 +98,7 @@ TEST(TruthfulCore, KnowsNoWeightThatCameTooLate) {
     const auto records =
         CoreRun(
             "ranks: 4 rounds: 3 operation { bytes: 16384 estimator: stratified datagram_bytes: 512 "
-            "owner_weights: true delivery { deadline_ms: 15.187 } } "
+            "confirm_use: true owner_weights: true delivery { deadline_ms: 15.187 } } "
             "link { delay_ms { normal { mean: 15.436 deviation: 7.718 } } } "
             "link { to: \"3\" delay_ms { fixed: 0.084 } }",
             seed)

@@ -135,7 +135,7 @@ TEST(Validate, LanesAreOfWhatTheLibraryCuts) {
   EXPECT_EQ(error_of("ranks: 4 operation { kind: broadcast lanes: 2 }"),
             "a.txtpb:1:38: operation.lanes belongs to kinds all_reduce and all_gather only");
   EXPECT_EQ(error_of("ranks: 4 operation { lanes: 2 owner_weights: true }"),
-            "a.txtpb:1:31: operation.owner_weights needs confirm_use where there are lanes");
+            "a.txtpb:1:31: operation.owner_weights needs confirm_use");
   EXPECT_EQ(error_of("ranks: 4 operation { lanes: 2 site_ranks: 2 }"),
             "a.txtpb:1:22: operation.lanes does not go with site_ranks");
   EXPECT_EQ(error_of("ranks: 4 multicast {} operation { lanes: 2 }"),
@@ -164,7 +164,7 @@ TEST(Validate, SitesHaveEquallyManyRanks) {
             "a.txtpb:1:38: operation.site_ranks belongs to kinds all_reduce, reduce_scatter and "
             "all_gather only");
   EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 3 owner_weights: true }"),
-            "a.txtpb:1:36: operation.owner_weights needs confirm_use where ranks lie in sites");
+            "a.txtpb:1:36: operation.owner_weights needs confirm_use");
   EXPECT_EQ(error_of("ranks: 6 leave {} operation { site_ranks: 3 }"),
             "a.txtpb:1:31: operation.site_ranks knows no leave");
   EXPECT_EQ(error_of("ranks: 6 contents: false operation { site_ranks: 3 }"),
