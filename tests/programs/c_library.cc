@@ -21,6 +21,11 @@ leeway_collective_options options_of_call(const Call& call, leeway_scalar& facto
   options.deadline_ns = wanted.delivery.deadline.count();
   options.loss_max = wanted.delivery.loss_max;
   options.estimator = static_cast<leeway_estimator>(wanted.estimator);
+  options.spread = static_cast<leeway_delivery>(wanted.spread);
+  thread_local leeway_codec_options codec = LEEWAY_CODEC_OPTIONS_INIT;
+  codec.codec = static_cast<leeway_codec>(wanted.codec.codec);
+  if (wanted.codec.codec != Codec::native) options.codec = &codec;
+  options.confirm_use = wanted.confirm_use ? 1 : 0;
   if (wanted.op == ReduceOp::premul_sum) {
     factor.type = LEEWAY_I64;
     factor.value.i64 = factor_of(*call.step, call.rank);

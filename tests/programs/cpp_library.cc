@@ -212,6 +212,9 @@ CollectiveOptions options_of(const Step& step, int rank) {
       break;
   }
   options.estimator = step.estimator;
+  options.spread = step.spread;
+  options.codec = step.codec;
+  options.confirm_use = step.confirm_use;
   return options;
 }
 

@@ -220,19 +220,18 @@ class Maker {
   void wrong() {
     const int comm = some_comm(true);
     Step one = step(Kind::wrong, comm);
-    one.who = static_cast<unsigned>(dice_.next() & 0xFF);
+    one.who = 0xFF;
     add(std::move(one));
   }
 
   void mismatch() {
     const int comm = some_comm(true);
-    // Between sites a difference ends the communicator.
-    const bool is_told = program_.route != Route::sites;
-    if (size_of(comm) < 2 || nccl() || !is_told) return collective();
+    if (size_of(comm) < 2 || nccl()) return collective();
     Step one = step(Kind::mismatch, comm);
     one.who = 1u << dice_.below(at(comm).members.size());
     one.root = static_cast<int>(dice_.below(at(comm).members.size()));
     one.count = 1 + count();
+    one.difference = static_cast<Difference>(dice_.below(kDifferences));
     add(std::move(one));
   }
 

@@ -98,22 +98,86 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   return {};
 }
 
-// A call of float zeros, whose result nobody looks at.
+// A call of zeros, whose result nobody looks at.
 struct PlainCall {
   PlainCall(const Step& step, int rank, int size)
-      : values(step.count), results(step.count), extent(extent_of(step, rank, size)) {
+      : values(step.count * static_cast<std::size_t>(size)),
+        results(step.count * static_cast<std::size_t>(size)),
+        extent(extent_of(step, rank, size)) {
+    const auto elements = [&](bool whole) {
+      return whole ? step.count * static_cast<std::size_t>(size) : step.count;
+    };
     call.step = &step;
     call.rank = rank;
     call.size = size;
     call.extent = &extent;
-    call.input = {values.data(), step.count, DataType::f32};
-    call.output = {results.data(), step.count, DataType::f32};
+    call.input = {values.data(),
+                  elements(step.kind == Kind::reduce_scatter || step.kind == Kind::all_to_all),
+                  step.type};
+    call.output = {results.data(),
+                   elements(step.kind == Kind::all_gather || step.kind == Kind::all_to_all),
+                   step.type};
   }
-  std::vector<float> values;
-  std::vector<float> results;
+  std::vector<double> values;
+  std::vector<double> results;
   Extent extent;
   Call call;
 };
+
+// The call of a rank that is `among` those that differ, or of another one.
+Step differing(const Step& step, bool among) {
+  Step own = step;
+  own.kind = Kind::all_reduce;
+  own.type = DataType::f32;
+  own.op = ReduceOp::sum;
+  own.in_place = false;
+  const bool lossy = step.difference == Difference::estimator ||
+                     step.difference == Difference::spread ||
+                     step.difference == Difference::confirm_use;
+  if (lossy) own.delivery = Delivery::Kind::best_effort;
+  if (!among) return own;
+  constexpr std::array kKinds = {Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
+                                 Kind::barrier};
+  constexpr std::array kTypes = {DataType::i32, DataType::f16, DataType::f64, DataType::u8};
+  const std::size_t choice = step.salt % 4;
+  switch (step.difference) {
+    case Difference::count:
+      ++own.count;
+      break;
+    case Difference::size:
+      own.count = step.count < 5'000 ? 600'000 : 300;
+      break;
+    case Difference::type:
+      own.type = kTypes[choice];
+      break;
+    case Difference::op:
+      own.op = choice % 2 == 0 ? ReduceOp::max : ReduceOp::avg;
+      break;
+    case Difference::kind:
+      own.kind = kKinds[choice];
+      break;
+    case Difference::delivery:
+      own.delivery = choice % 2 == 0 ? Delivery::Kind::best_effort : Delivery::Kind::bounded;
+      break;
+    case Difference::estimator:
+      own.estimator =
+          own.estimator == Estimator::zero_fill ? Estimator::stratified : Estimator::zero_fill;
+      break;
+    case Difference::spread:
+      own.spread = Delivery::Kind::best_effort;
+      break;
+    case Difference::codec:
+      own.codec = choice % 2 == 0 ? Codec::bf16 : Codec::fp8_e4m3_block;
+      break;
+    case Difference::confirm_use:
+      own.confirm_use = true;
+      break;
+    case Difference::refused:
+      own.op = ReduceOp::band;
+      break;
+  }
+  return own;
+}
 
 }  // namespace
 
@@ -321,18 +385,18 @@ bool Player::perform(const Step& step) {
 
 // All ranks are told that they differ, and what they do next goes well.
 bool Player::differ(const Step& step, int rank, int size) {
-  Step own = step;
   const bool among = (step.who >> rank & 1) != 0;
-  own.kind = Kind::all_reduce;
-  if (among && step.salt % 2 == 0) ++own.count;
-  if (among && step.salt % 2 == 1) own.op = ReduceOp::max;
-  own.in_place = false;
+  const Step own = differing(step, among);
   const PlainCall plain(own, rank, size);
   const Outcome outcome = comm(step.comm)->run(plain.call);
   move();
-  if (outcome.ok()) return fail(std::string(to_string(own.kind)) + " that differs is ok");
-  if (outcome.status().code() == StatusCode::kMismatch) return true;
-  return fail(std::string(to_string(own.kind)) + " that differs: " + outcome.status().c_str());
+  const std::string what =
+      std::string(to_string(own.kind)) + " that differs in " + to_string(step.difference).data();
+  if (outcome.ok()) return fail(what + " is ok");
+  const bool refused = among && step.difference == Difference::refused;
+  if (outcome.status().code() == (refused ? StatusCode::kUnsupported : StatusCode::kMismatch))
+    return true;
+  return fail(what + ": " + outcome.status().c_str());
 }
 
 // No call in the child stands still, and the parent goes on.

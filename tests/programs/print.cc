@@ -152,8 +152,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
                             step.comm, view(step, 1).c_str(), size, step.salt % 10)
                    : "";
     case Kind::mismatch: {
-      constexpr const char* kDiffers[] = {"the count", "the operation"};
-      return format("// %s of %s is different here", kDiffers[step.salt % 2],
+      return format("// %s of %s is different here", to_string(step.difference).data(),
                     among ? "this rank" : "another rank");
     }
     case Kind::fork:

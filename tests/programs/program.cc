@@ -19,6 +19,13 @@ std::string_view to_string(Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view to_string(Difference difference) {
+  constexpr std::array<std::string_view, kDifferences> kNames = {
+      "count",     "size",   "type",  "op",          "kind",   "delivery",
+      "estimator", "spread", "codec", "confirm_use", "refused"};
+  return kNames[static_cast<std::size_t>(difference)];
+}
+
 std::string_view to_string(Front front) {
   constexpr std::string_view kNames[] = {"c++", "c", "nccl"};
   return kNames[static_cast<std::size_t>(front)];

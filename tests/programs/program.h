@@ -66,6 +66,23 @@ constexpr bool is_reduction(Kind kind) {
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
+// What one rank gives otherwise than the others.
+enum class Difference : std::uint8_t {
+  count = 0,
+  size,  // so much that the call may go another way
+  type,
+  op,
+  kind,
+  delivery,
+  estimator,
+  spread,
+  codec,
+  confirm_use,
+  refused,  // its call makes no sense
+};
+inline constexpr std::size_t kDifferences = 11;
+std::string_view to_string(Difference difference);
+
 // One message. Ranks are the communicator's.
 struct Envelope {
   int from = 0;
@@ -106,8 +123,12 @@ struct Step {
   bool displaced = false;  // and with gaps
   Delivery::Kind delivery = Delivery::Kind::exact;
   Estimator estimator = Estimator::ratio;
-  bool endless = false;  // no deadline
-  int allocation = -1;   // of all_reduce: the step whose memory holds its tensors
+  Delivery::Kind spread = Delivery::Kind::exact;
+  Codec codec = Codec::native;
+  bool confirm_use = false;
+  Difference difference = Difference::count;  // of a mismatch
+  bool endless = false;                       // no deadline
+  int allocation = -1;  // of all_reduce: the step whose memory holds its tensors
   std::vector<Envelope> messages;
   std::vector<int> colors;  // of split, by rank of the communicator; -1: none
   std::vector<int> keys;
