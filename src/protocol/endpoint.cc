@@ -328,6 +328,7 @@ void Endpoint::advance(Instant now, Round& round) {
       settle_phase(now, round, static_cast<FlowKind>(k));
   }
   if (!round.done && round.caller_may_go()) {
+    if (round.disputed_by != kNoRank) return;
     round.done = true;
     round.client->on_done(Status(), now);
   }

@@ -289,6 +289,7 @@ class Endpoint {
   bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                         std::uint32_t settled_below);
+  void dispute(Instant now, Round& round, Rank from);
   void refuse_plan(Rank from);
 
   // endpoint_parity.cc

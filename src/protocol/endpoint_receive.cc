@@ -111,7 +111,7 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
       rounds_.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
   // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
   // operation.
-  if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
+  if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
   if (!may_have_opened(from, header.opened_below) || !may_have_opened(from, header.settled_below)) {
     ++counters_.refused_progress;
     return;
@@ -143,9 +143,17 @@ void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan
   }
 }
 
-// The datagram is authentic but contradicts the plan: the ranks disagree about the operation. Our
-// report tells the sender what we think it is; comparing tags, one side or both will fail naming
-// the difference.
+// The sender means another operation. Our report tells it what we mean. Until its own says what
+// that is, a collective does not end well here.
+void Endpoint::dispute(Instant now, Round& round, Rank from) {
+  refuse_plan(from);
+  if (round.plan->point_to_point() || round.done || round.disputed_by != kNoRank) return;
+  round.disputed_by = from;
+  arm_inquiry(now, round);
+}
+
+// The datagram is authentic but contradicts the plan. Our report tells the sender what we think it
+// is.
 void Endpoint::refuse_plan(Rank from) {
   ++counters_.refused_plan;
   queue_report(from);
@@ -234,10 +242,9 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     ++flow.late;
     ++counters_.late;
   };
-  if (header.tag_digest != round.tag_digest ||  // WIRE 2.5
-      header.codec != round.plan->phase(header.kind).codec) {
-    return refuse_plan(from);
-  }
+  if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
+  if (round.disputed_by == from) round.disputed_by = kNoRank;  // the other packet was forged
+  if (header.codec != round.plan->phase(header.kind).codec) return refuse_plan(from);
   if (!same_length(now, round, from, header)) return refuse_plan(from);
   if (header.is_parity()) return accept_parity(now, round, from, header, payload);
   if (flow.arrived.test(header.index.value)) {
@@ -356,6 +363,8 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
     if (point) touch(from, end.message_tag);
     return tell_settled(from);
   }
+  if (end.kind != FlowKind::point && end.tag_digest != round->tag_digest)
+    return dispute(now, *round, from);
   ReceiveFlow& flow = round->receive(end.kind, from);
   if (!same_length(now, *round, from, end)) return refuse_plan(from);
   if (std::isnan(flow.weight)) flow.weight = end.weight;

@@ -164,7 +164,8 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
                       .flow_packets = flow.packets,
                       .weight = flow.weight,
                       .tail = flow.grid.tail(),
-                      .message_tag = round.plan->message_tag};
+                      .message_tag = round.plan->message_tag,
+                      .tag_digest = round.tag_digest};
   for (int copy = 0; copy < times && out.fits(wire::kEndBytes); ++copy) {
     ++counters_.ends_sent;
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,

@@ -175,7 +175,11 @@ void Endpoint::on_deadline(Instant now, Round& round) {
     cut_phase(now, round, kind);
     settle_phase(now, round, kind);
   }
-  finish(now, round, Status());
+  if (round.disputed_by == kNoRank) return finish(now, round, Status());
+  finish(now, round,
+         failed_there(round, config_.self, round.disputed_by, StatusCode::kMismatch, config_.self,
+                      config_.names),
+         {round.disputed_by});
 }
 
 void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer) {

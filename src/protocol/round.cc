@@ -21,6 +21,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   if (!failure.ok()) failure = Status();  // 318 bytes
   fail_at = Instant::infinite_future();
   told = {};
+  disputed_by = kNoRank;
   inquire_at = Instant::infinite_future();
   inquiries = 0;
   bytes_sent = 0;

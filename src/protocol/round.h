@@ -63,6 +63,7 @@ struct Round {
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
+  Rank disputed_by = kNoRank;  // the first peer that means another operation by this collective
   // Where it needs ranks that it exchanges no packets with: when to ask everybody how far they are,
   // and how often that was done.
   Instant inquire_at = Instant::infinite_future();

@@ -422,8 +422,7 @@ Refusal decode_end(ByteSpan datagram, End& out) {
   out.attempt = reader.get<std::uint16_t>();
   out.flow_packets = reader.get<std::uint32_t>();
   const bool facts = read_flow_facts(reader, out);
-  const auto tail = reader.get<std::uint32_t>();
-  if (out.kind == FlowKind::point) out.tail = tail;
+  (out.kind == FlowKind::point ? out.tail : out.tag_digest) = reader.get<std::uint32_t>();
   return facts ? Refusal::none : Refusal::field;
 }
 
@@ -548,7 +547,7 @@ std::size_t encode_end(const Prefix& prefix, const End& end, MutableByteSpan out
   writer.put(end.attempt);
   writer.put(end.flow_packets);
   write_flow_facts(writer, end);
-  writer.put(end.kind == FlowKind::point ? end.tail : 0);
+  writer.put(end.kind == FlowKind::point ? end.tail : end.tag_digest);
   LEEWAY_ASSERT(writer.written() == kEndBytes);
   seal(out.first(kEndBytes), 0);
   return kEndBytes;

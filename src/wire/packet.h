@@ -244,6 +244,7 @@ struct End {
   float weight = 1.0f;            // reduce half
   std::uint32_t tail = 0;         // spread half and messages
   std::uint32_t message_tag = 0;  // messages
+  std::uint32_t tag_digest = 0;   // collectives: as of DataHeader
 };
 inline constexpr std::size_t kEndBytes = kPrefixBytes + 20;
 

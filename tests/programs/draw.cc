@@ -52,8 +52,8 @@ Program frame(std::uint64_t seed, const Limits& limits) {
 
 class Maker {
  public:
-  explicit Maker(const Program& frame)
-      : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)) {
+  Maker(const Program& frame, bool differing)
+      : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)), differing_(differing) {
     Comm world;
     for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
     // What other programs of the group send with such a tag may come first.
@@ -68,6 +68,7 @@ class Maker {
     if (rude) make_comm();
     for (int i = 0; i < length; ++i) {
       const std::size_t what = any_quiet() ? dice_.below(100) : 99;
+      if (differing_ && any_quiet() && dice_.one_in(2)) mismatch();
       if (makes && what < 12) {
         make_comm();
       } else if (what < 45) {
@@ -368,13 +369,14 @@ class Maker {
   Program program_;
   Dice dice_;
   const bool easy_;  // all calls block
+  const bool differing_;
   std::vector<Comm> comms_;
 };
 
 }  // namespace
 
 Program draw(std::uint64_t seed, const Limits& limits) {
-  return Maker(frame(seed, limits)).make();
+  return Maker(frame(seed, limits), limits.differing).make();
 }
 
 }  // namespace leeway::programs

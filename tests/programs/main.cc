@@ -2,6 +2,7 @@
 //
 //   program_swarm --seeds A..B [--jobs N] [--route R] [--front c++|c|nccl] [--idle SECONDS]
 //                 [--seconds N] [--json PATH] [--keep-going] [--no-shrink] [--quiet]
+//                 [--differing]      ranks differ in half of the calls
 //   program_swarm --seed S [...]       that program alone
 //   program_swarm --show S | --dump S  prints a program, as C++ source or JSON
 //
@@ -77,6 +78,10 @@ bool parse(int count, char** words, Arguments& out) {
     }
     if (word == "--quiet") {
       out.quiet = true;
+      continue;
+    }
+    if (word == "--differing") {
+      out.limits.differing = true;
       continue;
     }
     if (++i == count) return false;
@@ -309,7 +314,7 @@ int main(int count, char** words) {
                  "usage: program_swarm --seeds A..B | --seed S | --show S | --dump S\n"
                  "         [--jobs N] [--route auto|near|shm|mixed|udp|inproc|sites|lanes|sealed|"
                  "faulted]\n         [--front c++|c|nccl] [--idle SECONDS] [--seconds N] "
-                 "[--json PATH] [--keep-going] [--no-shrink] [--quiet]\n");
+                 "[--json PATH] [--keep-going] [--no-shrink] [--quiet] [--differing]\n");
     return 2;
   }
   if (arguments.show != 0) {

@@ -179,6 +179,7 @@ struct Limits {
   bool any_route = true;
   Route route = Route::automatic;
   Front front = Front::cpp;
+  bool differing = false;  // half of the steps are calls of ranks that differ
 };
 
 // The program of a seed: a pure function.

@@ -340,6 +340,12 @@ TEST(PacketEnd, SurvivesTheRoundTrip) {
   EXPECT_EQ(out.flow_packets, 77u);
   EXPECT_EQ(out.tail, 33u);
   EXPECT_EQ(out.message_tag, 0x70000002u);
+  const Datagram collective = end_datagram(
+      {.round = 9, .kind = FlowKind::spread, .flow_packets = 77, .tail = 5, .tag_digest = 0xABCD});
+  ASSERT_EQ(decode_end(collective, out), Refusal::none);
+  EXPECT_EQ(collective.size(), kEndBytes);
+  EXPECT_EQ(out.tail, 5u);
+  EXPECT_EQ(out.tag_digest, 0xABCDu);
 }
 
 TEST(PacketRepair, SurvivesTheRoundTrip) {
