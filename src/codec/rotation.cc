@@ -157,7 +157,7 @@ class Signs {
 
  private:
   std::size_t skipped_;  // words of the first draw that belong to elements before
-  alignas(64) std::array<std::uint8_t, 16 * 16> bytes_;
+  alignas(64) std::array<std::uint8_t, std::size_t{16} * 16> bytes_;
   std::array<std::uint32_t, kRotationElements / kSignElements> words_;
 };
 

@@ -39,7 +39,7 @@ class RandomWords {
     for (std::uint32_t half = 0; half < 2; ++half) {
       random_blocks(place, stream_tag(kRoundingStream, half), block, kRunBlocks, draw.data());
       for (std::size_t b = 0; b < kRunBlocks; ++b) {
-        std::memcpy(&words_[b * kRandomBlockElements + 8 * half], &draw[16 * b], 16);
+        std::memcpy(&words_[b * kRandomBlockElements + std::size_t{8} * half], &draw[16 * b], 16);
       }
     }
   }
@@ -143,7 +143,8 @@ std::array<std::uint16_t, kRandomBlockElements> random_words(const Place& place,
   for (std::uint32_t draw = 0; draw < 2; ++draw) {
     const auto bytes = random_bytes(place, kRoundingStream, block, draw);
     for (std::size_t j = 0; j < 8; ++j) {
-      words[8 * draw + j] = static_cast<std::uint16_t>(bytes[2 * j] | bytes[2 * j + 1] << 8);
+      words[std::size_t{8} * draw + j] =
+          static_cast<std::uint16_t>(bytes[2 * j] | bytes[2 * j + 1] << 8);
     }
   }
   return words;

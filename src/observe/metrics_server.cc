@@ -37,7 +37,7 @@ constexpr std::size_t kVisitorsOfSource = 4;
 // Whoever has one IPv6 address has its network of 64 bits.
 asio::ip::address source_of(const tcp::socket& socket) {
   std::error_code error;
-  const asio::ip::address address = socket.remote_endpoint(error).address();
+  asio::ip::address address = socket.remote_endpoint(error).address();
   if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address;
   asio::ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});

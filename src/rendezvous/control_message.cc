@@ -134,7 +134,7 @@ std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof) 
   const std::vector<std::byte> field = encoded_proof(std::as_bytes(std::span(proof)));
   if (value.size() < field.size()) return std::nullopt;
   const ByteSpan covered = value.first(value.size() - field.size());
-  const bool is_last = std::equal(field.begin(), field.end(), value.end() - field.size());
+  const bool is_last = std::equal(field.begin(), field.end(), value.last(field.size()).begin());
   return is_last ? std::optional(covered) : std::nullopt;
 }
 

@@ -34,6 +34,7 @@ class StoreTable {
   struct Waiter {
     Owner owner = 0;
     std::uint32_t request = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the generated comparison with 0
     auto operator<=>(const Waiter&) const = default;
   };
   // Who waited for a key that has come, and what it holds.

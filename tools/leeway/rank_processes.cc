@@ -58,12 +58,14 @@ std::vector<std::string> environment_of(const RankCommand& command, int rank) {
   variables[kLauncherVariable] = std::to_string(::getpid());
 
   std::vector<std::string> entries;
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) entries.emplace_back(name).append("=").append(value);
   return entries;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -167,6 +167,7 @@ std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(int size,
   auto network = std::make_shared<Network>();
   for (int i = 0; i < size; ++i) network->push_back(std::make_unique<Inbox>(options));
   std::vector<std::unique_ptr<DatagramTransport>> group;
+  group.reserve(static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) {
     group.push_back(std::make_unique<InprocTransport>(
         network, static_cast<Rank>(i), options.datagram_bytes, options.receive_buffer_bytes));

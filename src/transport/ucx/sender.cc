@@ -123,8 +123,8 @@ void UcxSender::put_aside(Slot& slot) {
   slot.copied = true;
 }
 
-void UcxSender::on_sent(void* request, ucs_status_t status, void* arg) {
-  Slot& slot = *static_cast<Slot*>(arg);
+void UcxSender::on_sent(void* request, ucs_status_t status, void* argument) {
+  Slot& slot = *static_cast<Slot*>(argument);
   UcxSender& self = *slot.owner;
   self.counters_.send_errors += status != UCS_OK;
   --self.outstanding_;
@@ -151,8 +151,8 @@ std::size_t UcxSender::packed_size(void* slot) {
   return static_cast<Slot*>(slot)->bytes;
 }
 
-std::size_t UcxSender::pack(void* arg, std::size_t offset, void* out, std::size_t room) {
-  const Slot& slot = *static_cast<Slot*>(arg);
+std::size_t UcxSender::pack(void* argument, std::size_t offset, void* out, std::size_t room) {
+  const Slot& slot = *static_cast<Slot*>(argument);
   const std::size_t bytes = std::min(room, slot.bytes - offset);
   if (slot.copied) {
     std::memcpy(out, slot.copy + offset, bytes);

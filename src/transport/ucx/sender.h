@@ -70,9 +70,9 @@ class UcxSender {
 
   static void* start_pack(void* context, const void* slot, std::size_t count);
   static std::size_t packed_size(void* slot);
-  static std::size_t pack(void* slot, std::size_t offset, void* out, std::size_t bytes);
+  static std::size_t pack(void* argument, std::size_t offset, void* out, std::size_t room);
   static void finish(void* slot);
-  static void on_sent(void* request, ucs_status_t status, void* slot);
+  static void on_sent(void* request, ucs_status_t status, void* argument);
   static void on_failure(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
   UcxReceiver& receiver_;

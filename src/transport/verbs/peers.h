@@ -39,6 +39,7 @@ class VerbsPeers {
     Gid gid{};
     std::uint32_t lid = 0;
     std::uint32_t queue_pair = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the generated comparison with 0
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Entry {

@@ -34,7 +34,10 @@ std::string cache_sizes() {
     const std::string size = first_line(cache + "size");
     if (size.empty()) break;
     if (first_line(cache + "type") == "Instruction") continue;
-    text += (text.empty() ? "L" : ", L") + first_line(cache + "level") + " " + size;
+    text += text.empty() ? "L" : ", L";
+    text += first_line(cache + "level");
+    text += " ";
+    text += size;
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "sim/progress.h"
 
+#include <cmath>
+
 #include "codec/text_table.h"
 
 namespace leeway::tools::simulation {
@@ -8,7 +10,7 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLines{100};  // faster than this nobody reads
 
 std::string time_text(double seconds) {
-  const auto whole = static_cast<unsigned long>(seconds + 0.5);
+  const auto whole = static_cast<unsigned long>(std::lround(seconds));
   if (whole < 60) return codecs::cell("%lu s", whole);
   if (whole < 3600) return codecs::cell("%lu min %lu s", whole / 60, whole % 60);
   return codecs::cell("%lu h %lu min", whole / 3600, whole / 60 % 60);

@@ -103,7 +103,7 @@ int diff(const TraceArguments& a) {
   const sim::trace::TraceDifference& difference = *compared->difference;
   std::printf("the first %llu packet steps are the same; no. %llu differs%s%s\n",
               static_cast<unsigned long long>(compared->packets),
-              static_cast<unsigned long long>(difference.index + 1),
+              static_cast<unsigned long long>(difference.index) + 1,
               difference.fields.empty() ? "" : " in ", difference.fields.c_str());
   if (!difference.before.empty()) print_side("both", difference.before);
   print_side(a.file, difference.first);
