@@ -471,24 +471,7 @@ void print_lanes() {
       }
     }
   }
-  std::printf(
-      "\nAll-reduces of 4 MiB, 4 ranks, exact, 500 Mb/s, 20 ms, queue 50 ms; ms and own "
-      "overflow\n\n"
-      "| lanes, loss | fixed, 95 %% | %s |\n|---|---|---|\n",
-      studied_name.c_str());
-  for (const int lanes : {1, 2, 4}) {
-    for (const double loss : {0.0, 0.01}) {
-      std::printf("| %d, %g %% |", lanes, 100 * loss);
-      const Place place{
-          .line_mbps = 500, .rtt_ms = 20, .queue_ms = 50, .loss = loss, .lanes = lanes};
-      for (const std::string& control : {std::string("fixed"), studied_name}) {
-        const Call call = all_reduce(place, "exact", control);
-        std::printf(" %.0f to %.0f; %.1f %% |", call.ms, call.slowest_ms, 100 * call.overflow);
-        std::fflush(stdout);
-      }
-      std::printf("\n");
-    }
-  }
+  print_lanes_of_calls();
 }
 
 }  // namespace leeway

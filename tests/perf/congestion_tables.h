@@ -21,6 +21,7 @@ void print_wide();
 void print_switch();
 void print_host();
 void print_jitter();
+void print_lanes_of_calls();  // the second half of print_lanes()
 
 // Endless flows (congestion_flows.cc)
 void print_alone();
