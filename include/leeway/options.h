@@ -206,8 +206,8 @@ struct CollectiveOptions {
   // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64.
   // With op = avg the contribution is the *sum* over its units and the result is sum R w G / sum R
   // w c, the mean per unit. A rank with weight 0 contributes nothing, whatever its input holds;
-  // where all have 0 the result is zeros, reported as elements_untouched. All other reductions
-  // require weight 1.
+  // where all have 0 the result is zeros, reported as elements_untouched. All other reductions, and
+  // averages of float64 and of integers, require weight 1.
   double weight = 1.0;
 
   // Weights by owner, one for each rank, where this rank's contribution to the shards of some

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/contracts.h"
-
 #include "schedule/shard_map.h"
+#include "wire/packet.h"
 
 namespace leeway::collective {
 namespace {

@@ -277,7 +277,8 @@ Status check_options(const OperationSpec& spec, int size) {
   if (weighted && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
     return invalid(spec, "a weight other than 1 needs op = avg");
   }
-  if (weighted && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
+  if (weighted && (!is_floating(dtype) || dtype == DataType::f64))
+    return invalid(spec, "weights need float32, float16 or bfloat16 tensors");
   const CodecOptions spread_codec = options.spread_codec.value_or(options.codec);
   for (const CodecOptions& codec : {options.codec, spread_codec}) {
     if (const Status status = leeway::validate(codec); !status.ok())

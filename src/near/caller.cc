@@ -77,7 +77,7 @@ Descriptor& Caller::next_descriptor() {
 Status Caller::fail(const Status& status) {
   in_step_ = false;
   counters_.failed.fetch_add(1, std::memory_order_relaxed);
-  station_.give_up(terms_.call);
+  station_.give_up(terms_.call, status.code());
   return status;
 }
 

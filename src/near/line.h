@@ -55,6 +55,7 @@ struct alignas(128) Line {
   Word progress;
   Word begun;        // the last call to which this rank came after a failed one
   Word gave_up;      // the last call that failed here; 0: none
+  Word why;          // its StatusCode, written before `gave_up`
   ShortWord steps;   // changes with each word that others wait for: they sleep on it
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps; 0: awake
   ShortWord gone;    // Gone

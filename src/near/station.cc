@@ -31,8 +31,6 @@ constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 // From then on, and so often, a wait asks whether peers live.
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
-constexpr const char* kFailedThere = "left the operation: it failed there";
-
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -91,7 +89,8 @@ void Station::begin(std::uint64_t call) {
   ring();
 }
 
-void Station::give_up(std::uint64_t call) {
+void Station::give_up(std::uint64_t call, StatusCode why) {
+  arena_.own_line().why.store(static_cast<std::uint64_t>(why));
   arena_.own_line().gave_up.store(call);
   ring();
 }
@@ -181,10 +180,10 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
     const auto gone = static_cast<Gone>(line.gone.load());
     if (!gave_up && gone == Gone::no) continue;
     if (goal.reached(line)) continue;  // before that
-    return this->gone(terms, peer,
-                      gone == Gone::aborted ? "left the operation: its communicator was aborted"
-                      : gave_up             ? kFailedThere
-                                            : "has left the communicator");
+    if (gone == Gone::aborted)
+      return this->gone(terms, peer, "left the operation: its communicator was aborted");
+    if (gave_up) return failed_there(terms, peer);
+    return this->gone(terms, peer, "has left the communicator");
   }
   return now >= terms.deadline ? overdue(terms, goal) : Status();
 }
@@ -221,16 +220,33 @@ Status Station::gone(const Terms& terms, Rank peer, const char* how) const {
                        deadline_of(terms).data());
 }
 
+// (Of a later call that failed the reason may be another one; this rank then reads that.)
+Status Station::failed_there(const Terms& terms, Rank peer) const {
+  switch (static_cast<StatusCode>(arena_.line(peer).why.load())) {
+    case StatusCode::kDeadlineExceeded:
+      return Status::error(StatusCode::kDeadlineExceeded,
+                           "rank %u: %s #%llu: rank %u gave it up at its own deadline",
+                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
+    case StatusCode::kMismatch:
+      return Status::error(StatusCode::kMismatch,
+                           "rank %u: %s #%llu: rank %u found that ranks disagree, and its error "
+                           "names both",
+                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
+    default:
+      return gone(terms, peer, "left the operation: it failed there");
+  }
+}
+
 Status Station::check_took_part(const Terms& terms, Rank peer) const {
   const bool failed = arena_.line(peer).gave_up.load() == terms.call;
-  return failed ? gone(terms, peer, kFailedThere) : Status();
+  return failed ? failed_there(terms, peer) : Status();
 }
 
 Status Station::check_none_gave_up(const Terms& terms) const {
   std::atomic_thread_fence(std::memory_order_acquire);
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer != arena_.self() && arena_.line(peer).gave_up.load() >= terms.call)
-      return gone(terms, peer, kFailedThere);
+      return failed_there(terms, peer);
   }
   return Status();
 }

@@ -42,7 +42,7 @@ class Station {
   // It has left all calls before this one.
   void begin(std::uint64_t call);
   // The call has failed here: nothing of its memory is this rank's business any more.
-  void give_up(std::uint64_t call);
+  void give_up(std::uint64_t call, StatusCode why);
   // The call goes by datagrams, and this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
   // No call of this rank comes any more.
@@ -85,6 +85,7 @@ class Station {
   static Goal goal_of(const Terms& terms, std::uint64_t step);
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
   Status gone(const Terms& terms, Rank peer, const char* how) const;
+  Status failed_there(const Terms& terms, Rank peer) const;
   Status overdue(const Terms& terms, const Goal& goal) const;
   void sleep(const Line& line, Rank peer, const Goal& goal, Duration patience);
 

@@ -169,6 +169,8 @@ TEST_F(Validate, Weights) {
   half.options.op = ReduceOp::avg;
   half.options.weight = 2.0;
   half.input.dtype = half.output.dtype = DataType::f16;
+  EXPECT_TRUE(validate(half, 0, kValidatingRanks).ok());
+  half.input.dtype = half.output.dtype = DataType::f64;
   expect_invalid(half, {"weights", "float32"});
 }
 

@@ -323,5 +323,33 @@ TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   }
 }
 
+// Sums of 12, 1 and 3 units; rank 2 did nothing, and its buffer holds anything.
+TEST(WeightedAverage, WorksForSixteenBits) {
+  constexpr std::array<std::uint16_t, kRanks> kBrain = {0x4140, 0x3F80, 0x7F80, 0x4040};
+  constexpr std::array<std::uint16_t, kRanks> kHalf = {0x4A00, 0x3C00, 0x7C00, 0x4200};
+  constexpr std::array<double, kRanks> kUnits = {6, 1, 0, 1};  // 16 / 8
+  for (const DataType type : {DataType::bf16, DataType::f16}) {
+    for (const Delivery& delivery : {exact(10s), bounded(0.5, 10s)}) {
+      EngineGroup group(GroupOptions{.size = kRanks});
+      std::array<std::vector<std::uint16_t>, kRanks> data;
+      const auto requests = group.submit_all([&](Rank rank) {
+        data[rank].assign(3'000, type == DataType::bf16 ? kBrain[rank] : kHalf[rank]);
+        OperationSpec spec{.kind = OperationKind::all_reduce,
+                           .input = {data[rank].data(), data[rank].size(), type},
+                           .output = {data[rank].data(), data[rank].size(), type}};
+        spec.options = {.op = ReduceOp::avg, .delivery = delivery};
+        spec.options.weight = kUnits[rank];
+        return spec;
+      });
+      ASSERT_TRUE(group.run(requests));
+      for (Rank rank = 0; rank < kRanks; ++rank) {
+        ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+        constexpr std::uint16_t two = 0x4000;  // of both types
+        EXPECT_EQ(std::count(data[rank].begin(), data[rank].end(), two), 3'000) << rank;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace leeway::collective

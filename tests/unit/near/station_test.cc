@@ -68,7 +68,8 @@ TEST(StationWait, FailsAtTheDeadlineNamingTheLast) {
 
 TEST(StationWait, FailsWithWhoGivesTheCallUp) {
   Ranks ranks(3);
-  const Status status = waits_until(ranks, [&] { ranks.station(2).give_up(1); });
+  const Status status =
+      waits_until(ranks, [&] { ranks.station(2).give_up(1, StatusCode::kInternal); });
   EXPECT_EQ(status.code(), StatusCode::kPeerLost);
   EXPECT_NE(status.text().find("rank 2 left the operation"), std::string::npos) << status.c_str();
 }
@@ -85,7 +86,7 @@ TEST(StationWait, FailsWithWhoLeaves) {
 TEST(StationWait, DoesNotMindWhoLeftAfterwards) {
   Ranks ranks(2);
   ranks.station(1).post(1, 1);
-  ranks.station(1).give_up(2);
+  ranks.station(1).give_up(2, StatusCode::kInternal);
   ranks.station(1).leave(Gone::left);
   EXPECT_TRUE(ranks.station(0).await_all(terms_of(ranks), 1).ok());
   EXPECT_FALSE(ranks.station(0).await_all(terms_of(ranks), 2).ok());
@@ -121,7 +122,7 @@ TEST(StationWait, InspectsThoseWhoHaveComeWhileOthersHaveNot) {
 
 TEST(Station, KnowsWhoGaveACallUp) {
   Ranks ranks(2);
-  ranks.station(1).give_up(3);
+  ranks.station(1).give_up(3, StatusCode::kInternal);
   EXPECT_FALSE(ranks.station(0).check_none_gave_up(terms_of(ranks, 3)).ok());
   EXPECT_TRUE(ranks.station(0).check_none_gave_up(terms_of(ranks, 4)).ok());
 }
