@@ -85,7 +85,7 @@ class LEEWAY_EXPORT PayloadLayout {
   // What all blocks of a half have in common. Each packet is encoded alone; all but the last of a
   // block are full.
   struct Half {
-    CodecOptions codec;                 // neither codec, rounding nor scale_rule is automatic
+    CodecOptions codec;                 // as encode_packet() takes it; never Codec::automatic
     std::uint32_t packet_elements = 0;  // of a full packet
     std::uint32_t chunk_packets = 0;    // of a full chunk
     std::size_t header_bytes = 0;       // of a packet

@@ -52,6 +52,9 @@ struct Format {
   std::size_t block_bytes = 4;  // scale and codes of one block; a last, shorter block takes as much
 
   bool stochastic() const { return options.rounding == Rounding::stochastic; }
+  // The options without settings that the codec has no choice of: leeway::validate() accepts them,
+  // and format_of() makes this format of them for any purpose.
+  CodecOptions named() const;
   // Encoded bytes equal the tensor's memory: nothing needs to be encoded, packets may be gathered
   // from it.
   bool identity() const {

@@ -80,6 +80,14 @@ ScaleRule resolve_scale_rule(const CodecOptions& options, Rounding rounding) {
 
 }  // namespace
 
+CodecOptions Format::named() const {
+  CodecOptions named = options;
+  const Codec codec = options.codec;
+  if (codec <= Codec::fp32 || always_stochastic(codec)) named.rounding = Rounding::automatic;
+  if (codec < Codec::mxfp8_e4m3 || codec > Codec::mxfp4) named.scale_rule = ScaleRule::automatic;
+  return named;
+}
+
 std::size_t Format::elements_for(std::size_t bytes_max) const {
   std::size_t elements = (bytes_max - header_bytes) / block_bytes * block_elements;
   if (!identity()) elements = std::min(elements, kPacketElementsMax);

@@ -10,7 +10,7 @@ namespace {
 
 PayloadLayout::Half half_of(const OperationPlan& plan, const codec::Format& format) {
   const schedule::PacketGrid grid = plan.grid_of(0, format);
-  return {.codec = format.options,
+  return {.codec = format.named(),
           .packet_elements = grid.elements_per_packet(),
           .chunk_packets = grid.chunk_packets(),
           .header_bytes = format.header_bytes,

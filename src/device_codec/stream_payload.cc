@@ -156,8 +156,8 @@ Status StreamPayload::begin(const PayloadLayout& layout) {
   chunks_left_ = layout.chunks(PayloadHalf::reduce, layout.rank);
   const bool as_planned =
       layout.size == call_.size && layout.dtype == call_.type &&
-      layout.reduce.codec == format_.options && layout.spread.blocks.empty() != call_.spreads &&
-      (!call_.spreads || layout.spread.codec == format_.options) && room_at_ <= staging_bytes_;
+      layout.reduce.codec == format_.named() && layout.spread.blocks.empty() != call_.spreads &&
+      (!call_.spreads || layout.spread.codec == format_.named()) && room_at_ <= staging_bytes_;
   if (as_planned) return Status();
   return Status::error(StatusCode::kInternal,
                        "kernels were told of another call: %zu bytes of staging, %zu needed",

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "codec/codec.h"
 #include "leeway/codec.h"
 
 namespace leeway {
@@ -44,6 +45,24 @@ TEST(Packet, HasTheBytesOfItsFormat) {
   EXPECT_EQ(*encoded_bytes(Codec::native, DataType::f32, 100), 400u);
   EXPECT_EQ(*encoded_bytes(Codec::bf16, DataType::f32, 100), 200u);
   EXPECT_EQ(*encoded_bytes(Codec::fp8_e4m3, DataType::bf16, 100), 104u);
+}
+
+// What a PayloadLayout names a codec by.
+TEST(Packet, TakesTheNameOfEveryFormat) {
+  const std::vector<float> values = wave(512);
+  for (int codec = 0; codec < static_cast<int>(Codec::automatic); ++codec) {
+    for (const codec::Purpose purpose : {codec::Purpose::sum, codec::Purpose::copy}) {
+      const codec::Format format =
+          codec::format_of(static_cast<Codec>(codec), DataType::f32, purpose);
+      const CodecOptions named = format.named();
+      EXPECT_TRUE(validate(named).ok()) << validate(named).c_str();
+      for (const codec::Purpose other : {codec::Purpose::sum, codec::Purpose::copy})
+        EXPECT_EQ(codec::format_of(named, DataType::f32, other).options, format.options);
+      std::vector<std::byte> bytes(format.encoded_bytes(values.size()));
+      const Status status = encode_packet(named, std::span(values), {}, bytes);
+      EXPECT_TRUE(status.ok()) << status.c_str();
+    }
+  }
 }
 
 TEST(Packet, RoundsAsItsPlaceSays) {
