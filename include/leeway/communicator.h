@@ -301,7 +301,8 @@ class LEEWAY_EXPORT Communicator {
 
   // Matched per ordered pair and options.tag in order of issue; types must agree. output.count is
   // the most that a receive takes: CollectiveReport::messages says how many elements came, from
-  // whom. A longer message fails on both sides (kMismatch). A receive from kAnyRank takes the next
+  // whom. A longer message fails on both sides (kMismatch), unless its sender is done: a single
+  // send of up to 64 KiB is when it has been copied. A receive from kAnyRank takes the next
   // message of its tag from any rank; receives of that tag that are issued after it wait until it
   // has one.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,

@@ -129,7 +129,9 @@ class Scalar {
 enum class Estimator : std::uint8_t {
   zero_fill = 0,  // lost contributions count as zero; biased, a baseline for debugging
   ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)
-  // Ratio with a virtual loss of the owner's own contribution; unbiased on equal links
+  // Ratio with a virtual loss of the owner's own contribution. Unbiased where all links lose
+  // packets with the same chances, and something arrives; of weighted averages, where weights are
+  // as likely on one rank as on another.
   symmetric_ratio,
   // Own contribution with its exact share, the others rescaled among themselves
   stratified,
@@ -184,7 +186,20 @@ constexpr Delivery best_effort(Duration deadline) {
 // The name: "best_effort".
 LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
-// One value per call.
+// One value per call. Of a collective, what all ranks must give alike, and what each chooses for
+// itself, over every transport:
+//
+//   must be equal    the operation, its data type, root, elements and blocks (not their gaps), op,
+//                    delivery.kind, spread, codec, spread_codec (format and what a receiver needs
+//                    to read it, not rounding), estimator, confirm_use
+//   may differ       delivery.deadline, delivery.loss_max, factor, weight, owner_weights,
+//                    keep_non_finite, residual, control_variate, in place or not, and, unless calls
+//                    go by sites or lanes (Options::site, Options::lanes), source and sink
+//
+// A difference fails the collective with kMismatch on all ranks, and the next one is right. The
+// text names two ranks and what each has. (A rank that waits for nobody may be done before it is
+// found: the root of a small broadcast or scatter, a sender to another root.) A collective that one
+// rank refuses, say with kInvalidArgument, fails on the others, too.
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;  // of reductions
   // premul_sum: what this rank's contribution is multiplied by; ranks may differ. A value of the

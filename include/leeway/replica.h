@@ -61,7 +61,7 @@ struct DriftReport {
 class LEEWAY_EXPORT Replica {
  public:
   // `parameters` must stay valid and must hold the same values on all ranks, or call synchronize()
-  // first.
+  // first. Once the communicator has gone, calls fail with kCancelled.
   static Result<std::unique_ptr<Replica>> create(Communicator& communicator,
                                                  std::span<float> parameters,
                                                  const ReplicaOptions& options = {});

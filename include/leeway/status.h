@@ -25,7 +25,7 @@ inline namespace v0 {
 // What kind of failure it is, for programs.
 enum class StatusCode : std::uint8_t {
   kOk = 0,           // success
-  kInvalidArgument,  // the caller's argument is wrong; nothing was sent
+  kInvalidArgument,  // the caller's argument is wrong; no element was sent
   // Two ranks disagree (size, dtype, codec, version, ...); the text names both sides
   kMismatch,
   // An exact operation was not complete in time; the text names rank, operation, peer, deadline

@@ -115,12 +115,19 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
       keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
+// What peers are told of a codec: one that leaves the bytes of such elements as they are is native.
+CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
+  if (options.codec == Codec::automatic) return {};  // a stand-in's; its call tells the choice
+  return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
+}
+
 wire::OperationTag tag_of(const OperationSpec& spec) {
   if (point_to_point(spec.kind)) {
     wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
     tag.dtype = dtype_of(spec);
-    tag.codec = spec.options.codec.codec;
-    tag.codec_settings = wire::pack_settings(spec.options.codec);
+    const CodecOptions codec = told_codec(spec.options.codec, tag.dtype);
+    tag.codec = codec.codec;
+    tag.codec_settings = wire::pack_settings(codec);
     tag.count = agreed_count(spec);
     return tag;
   }
@@ -128,9 +135,10 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   tag.operation = spec.kind;
   tag.dtype = dtype_of(spec);
   tag.reduce_op = spec.options.op;
-  const CodecOptions spread_codec = spread_codec_of(spec);
-  tag.codec = spec.options.codec.codec;
-  tag.codec_settings = wire::pack_settings(spec.options.codec);
+  const CodecOptions codec = told_codec(spec.options.codec, tag.dtype);
+  const CodecOptions spread_codec = told_codec(spread_codec_of(spec), tag.dtype);
+  tag.codec = codec.codec;
+  tag.codec_settings = wire::pack_settings(codec);
   tag.spread_codec = spread_codec.codec;
   tag.spread_settings = wire::pack_settings(spread_codec);
   tag.delivery = spec.options.delivery.kind;
@@ -301,7 +309,7 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
   phase.deadline = halves ? overdue_at(submitted, delivery.deadline / 2) : plan.round.deadline;
-  phase.codec = spec.options.codec.codec;
+  phase.codec = plan.round.tag.codec;
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
   phase.coded = !spec.elsewhere() && may_be_coded(config, phase, longest_contribution(plan));
@@ -322,7 +330,7 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.delivery = own_class ? spec.options.spread : delivery.kind;
   phase.loss_max = delivery.loss_max;
   phase.deadline = plan.round.deadline;
-  phase.codec = spread_codec_of(spec).codec;
+  phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
   phase.payload_retained = plan.spread.sends_own_copy();
   phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
@@ -454,7 +462,8 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 }
 
 // A collective that has its place and sends nothing: it goes another way, or fails at once. Of one
-// that is refused, peers hear its kind alone: a value that does not exist has no number on the wire.
+// that is refused, peers hear its kind alone: a value that does not exist has no number on the
+// wire.
 void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
                    OperationPlan& plan) {
   plan.kind = request.spec.kind;

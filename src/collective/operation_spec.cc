@@ -202,7 +202,6 @@ Status check_lossy(const OperationSpec& spec) {
 Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool of_floats = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32;
-  const bool plain_sum = options.op == ReduceOp::sum || options.op == ReduceOp::avg;
   const bool of_sixteen_bits =
       spec.input.dtype == DataType::f16 || spec.input.dtype == DataType::bf16;
   if (of_sixteen_bits && (has_automatic_codec(options) || !options.residual.empty())) {
@@ -212,8 +211,10 @@ Status check_reduction_only(const OperationSpec& spec) {
         "not %s",
         to_string(spec.kind), to_string(spec.input.dtype).data());
   }
-  if (has_automatic_codec(options) && !(of_floats && plain_sum))
-    return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
+  if (has_automatic_codec(options) && !(of_floats && is_sum(options.op))) {
+    return invalid(spec,
+                   "codec automatic needs a reduction of float32 with op = sum, avg or premul_sum");
+  }
   if (options.residual.empty()) return Status();
   if (!of_floats || !is_sum(options.op)) {
     return invalid(spec,

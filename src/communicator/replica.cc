@@ -24,7 +24,8 @@ constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 }  // namespace
 
 struct Replica::Impl {
-  internal::Channels& channels;
+  std::weak_ptr<internal::Channels> channels;  // the communicator's, which may go first
+  const protocol::EndpointConfig config;
   std::span<float> parameters;
   ReplicaOptions options;
   collective::ReplicaLedger ledger;
@@ -44,19 +45,20 @@ struct Replica::Impl {
   std::vector<float> previous;  // own samples before the last optimizer step
   std::vector<float> steps;     // and what it added to them
 
-  Impl(internal::Channels& channels_in, std::span<float> parameters_in,
+  Impl(const std::shared_ptr<internal::Channels>& channels_in, std::span<float> parameters_in,
        const ReplicaOptions& options_in)
       : channels(channels_in),
+        config(channels_in->config()),
         parameters(parameters_in),
         options(options_in),
-        ledger({.self = channels_in.rank(),
-                .size = channels_in.size(),
+        ledger({.self = config.self,
+                .size = config.size,
                 .elements = parameters_in.size(),
                 .packet_elements = collective::parameter_packet_elements(
-                    options_in.codec, channels_in.config().datagram_bytes),
+                    options_in.codec, config.datagram_bytes),
                 .age_max = options_in.age_max}),
         shards(ledger.shards()),
-        meter(shards[channels_in.rank()].count > 0 ? options_in.drift_samples : 0,
+        meter(shards[config.self].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
     const auto own = own_parameters();
     if (!codec::format_of(options.codec, DataType::f32).identity())
@@ -64,8 +66,13 @@ struct Replica::Impl {
     choose_samples();
   }
 
+  Result<CollectiveReport> run(const OperationSpec& spec) {
+    if (const auto there = channels.lock()) return there->run(spec);
+    return Status::error(StatusCode::kCancelled, "Replica: its communicator is gone");
+  }
+
   std::span<float> own_parameters() const {
-    const schedule::Shard own = shards[channels.rank()];
+    const schedule::Shard own = shards[config.self];
     return parameters.subspan(own.offset, own.count);
   }
 
@@ -74,11 +81,11 @@ struct Replica::Impl {
     samples.clear();
     if (options.drift_every == 0) return;
     const auto window = static_cast<std::uint32_t>(broadcasts / options.drift_every);
-    for (Rank owner = 0; owner < channels.size(); ++owner) {
+    for (Rank owner = 0; owner < config.size; ++owner) {
       const schedule::Shard shard = shards[owner];
       for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
         const std::uint64_t draw =
-            keyed_hash(channels.config().seed, kSampleStream, window, owner, i);
+            keyed_hash(config.seed, kSampleStream, window, owner, i);
         samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
       }
     }
@@ -88,7 +95,7 @@ struct Replica::Impl {
 
   template <typename Visit>
   void for_own_samples(Visit&& visit) {
-    const schedule::Shard own = shards[channels.rank()];
+    const schedule::Shard own = shards[config.self];
     for (const std::uint32_t element : samples) {
       if (element >= own.offset && element < own.offset + own.count) visit(element);
     }
@@ -114,7 +121,7 @@ struct Replica::Impl {
     spec.options.spread = delivery;
     spec.options.codec = options.codec;
     spec.ledger = ledger.begin_broadcast();
-    auto report = channels.run(spec);
+    auto report = run(spec);
     Status status = report.ok() ? note_arrivals(*report, delivery) : report.status();
     // Whatever came of it: ranks whose broadcasts end differently must go on making the same calls.
     ++broadcasts;
@@ -145,15 +152,15 @@ struct Replica::Impl {
       mine[i] = parameters[samples[i]];
       mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
     }
-    std::vector<float> all(mine.size() * channels.size());
+    std::vector<float> all(mine.size() * config.size);
     OperationSpec spec{
         .kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
     spec.options.delivery = exact(options.deadline);
-    if (const auto report = channels.run(spec); !report.ok()) return report.status();
-    std::vector<float> values(channels.size());
-    std::vector<float> versions(channels.size());
+    if (const auto report = run(spec); !report.ok()) return report.status();
+    std::vector<float> values(config.size);
+    std::vector<float> versions(config.size);
     for (std::size_t i = 0; i < count; ++i) {
-      for (Rank rank = 0; rank < channels.size(); ++rank) {
+      for (Rank rank = 0; rank < config.size; ++rank) {
         values[rank] = all[rank * mine.size() + i];
         versions[rank] = all[rank * mine.size() + count + i];
       }
@@ -167,9 +174,9 @@ struct Replica::Impl {
 
   // Pairs of which exactly one received the last broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
-    for (Rank fresh = 0; fresh < channels.size(); ++fresh) {
+    for (Rank fresh = 0; fresh < config.size; ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;
-      for (Rank stale = 0; stale < channels.size(); ++stale) {
+      for (Rank stale = 0; stale < config.size; ++stale) {
         if (stale == owner || versions[stale] == 0.0f) continue;
         const double gap = static_cast<double>(values[fresh]) - values[stale];
         meter.add_gap(gap * gap);
@@ -196,17 +203,17 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
     return Status::error(StatusCode::kInvalidArgument,
                          "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
-  auto impl = std::make_unique<Impl>(*communicator.channels_, parameters, options);
+  auto impl = std::make_unique<Impl>(communicator.channels_, parameters, options);
   auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
   if (registered.ok()) impl->sent = std::move(*registered);
   return std::unique_ptr<Replica>(new Replica(std::move(impl)));
 }
 
 std::size_t Replica::owned_offset() const {
-  return impl_->shards[impl_->channels.rank()].offset;
+  return impl_->shards[impl_->config.self].offset;
 }
 std::size_t Replica::owned_count() const {
-  return impl_->shards[impl_->channels.rank()].count;
+  return impl_->shards[impl_->config.self].count;
 }
 std::span<float> Replica::owned() {
   return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master);
@@ -223,7 +230,7 @@ Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
                      .input = gradient,
                      .output = gradient,
                      .options = options};
-  return impl_->channels.run(spec);
+  return impl_->run(spec);
 }
 
 Result<CollectiveReport> Replica::broadcast_parameters() {

@@ -17,7 +17,7 @@ typedef int32_t leeway_status;
 // Values of leeway_status.
 enum {
   LEEWAY_OK = 0,                  // success
-  LEEWAY_INVALID_ARGUMENT = 1,    // an argument is wrong; nothing was sent
+  LEEWAY_INVALID_ARGUMENT = 1,    // an argument is wrong; no element was sent
   LEEWAY_MISMATCH = 2,            // two ranks disagree; the text names both sides
   LEEWAY_DEADLINE_EXCEEDED = 3,   // not complete in time; the text names rank, operation and peer
   LEEWAY_PEER_LOST = 4,           // a peer left, or is dead

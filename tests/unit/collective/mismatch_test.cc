@@ -93,6 +93,59 @@ INSTANTIATE_TEST_SUITE_P(Of, Mismatch,
                                   std::to_string(std::get<1>(row.param)) + "Ranks";
                          });
 
+// The table above CollectiveOptions in leeway/options.h: what one rank may give otherwise. What
+// must be equal is above, and in the program swarm.
+TEST(MayDiffer, WhatEachRankChoosesForItself) {
+  std::vector<float> residual(1'000, 0.5f);
+  std::vector<float> control(1'000, 0.0f);
+  const std::vector<double> weights = {1.0, 2.0, 1.0, 0.0};
+  struct Choice {
+    const char* name;
+    std::function<void(CollectiveOptions&)> usual;
+    std::function<void(CollectiveOptions&)> odd;
+  };
+  const auto average = [](CollectiveOptions& options) { options.op = ReduceOp::avg; };
+  const auto lossy = [](CollectiveOptions& options) { options.delivery = bounded(0.1, 10s); };
+  const std::vector<Choice> choices = {
+      {"deadline", nullptr, [](auto& options) { options.delivery.deadline = 20s; }},
+      {"loss_max", lossy, [](auto& options) { options.delivery.loss_max = 0.3; }},
+      {"factor", [](auto& options) { options.op = ReduceOp::premul_sum; },
+       [](auto& options) { options.factor = 3; }},
+      {"weight", average, [](auto& options) { options.weight = 4.0; }},
+      {"owner_weights",
+       [&](auto& options) {
+         average(options);
+         options.confirm_use = true;
+       },
+       [&](auto& options) { options.owner_weights = weights; }},
+      {"keep_non_finite", lossy, [](auto& options) { options.keep_non_finite = true; }},
+      {"residual", nullptr, [&](auto& options) { options.residual = residual; }},
+      {"control_variate",
+       [&](auto& options) {
+         lossy(options);
+         options.estimator = Estimator::augmented;
+       },
+       [&](auto& options) { options.control_variate = control; }},
+      {"rounding", [](auto& options) { options.codec = Codec::bf16; },
+       [](auto& options) { options.codec = *parse_codec("bf16:stochastic"); }},
+  };
+  for (const Choice& choice : choices) {
+    EngineGroup group(GroupOptions{.size = 4});
+    std::vector<std::vector<float>> data(4, std::vector<float>(1'000, 1.0f));
+    const auto requests = group.submit_all([&](Rank rank) {
+      OperationSpec spec{.kind = OperationKind::all_reduce,
+                         .input = std::span(data[rank]),
+                         .output = std::span(data[rank])};
+      if (choice.usual) choice.usual(spec.options);
+      if (rank == 2) choice.odd(spec.options);
+      return spec;
+    });
+    ASSERT_TRUE(group.run(requests, 2s)) << choice.name;
+    for (const Request* request : requests)
+      EXPECT_TRUE(request->status.ok()) << choice.name << ": " << request->status.text();
+  }
+}
+
 // A rank that comes when all others have found out and left is told what they disagreed about, not
 // that they left.
 TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
@@ -170,6 +223,26 @@ TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
         << request->status.text();
     EXPECT_NE(request->status.text().find("root 1"), std::string_view::npos)
         << request->status.text();
+  }
+}
+
+// A codec that leaves the bytes of such a tensor as they are is none.
+TEST(Codecs, ThatChangeNothingAreNative) {
+  for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::all_gather}) {
+    EngineGroup group(GroupOptions{.size = 2});
+    std::array<std::vector<float>, 2> in;
+    std::array<std::vector<float>, 2> out;
+    const auto requests = group.submit_all([&](Rank rank) {
+      in[rank].assign(1'000, 1.0f);
+      out[rank].assign(kind == OperationKind::all_gather ? 2'000 : 1'000, 0.0f);
+      OperationSpec spec{
+          .kind = kind, .input = std::span(in[rank]), .output = std::span(out[rank])};
+      spec.options.codec = rank == 0 ? Codec::native : Codec::fp32;
+      return spec;
+    });
+    ASSERT_TRUE(group.run(requests, 1s));
+    for (const Request* request : requests)
+      EXPECT_TRUE(request->status.ok()) << request->status.text();
   }
 }
 

@@ -92,6 +92,19 @@ TEST(Replica, MayEndAfterItsCommunicator) {
 
 // Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them
 // up.
+TEST(Replica, SaysThatItsCommunicatorIsGone) {
+  auto group = Communicator::create_inproc(1, {});
+  ASSERT_TRUE(group.ok());
+  std::vector<float> parameters(100);
+  auto replica = Replica::create(*group->front(), parameters);
+  ASSERT_TRUE(replica.ok());
+  group->clear();
+  EXPECT_EQ((*replica)->broadcast_parameters().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ((*replica)->reduce_gradients(parameters, {}).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ((*replica)->synchronize().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ((*replica)->owned_count(), 100u);
+}
+
 TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
   constexpr int kSteps = 128;
   auto group = Communicator::create_inproc(2);
