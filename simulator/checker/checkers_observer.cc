@@ -242,7 +242,7 @@ void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, c
   departures.on_done(now, rank, call, result);
   if (call.plan.reduces())
     use.on_done(now, rank, call, result, asked.spec->options.confirm_use && !call.plan.exact());
-  if (!result.status.ok()) return agreement->forget(rank);
+  if (!has_result(result)) return agreement->forget(rank);
   if (call.plan.reduces()) check_reduction(now, rank, call, asked, result);
   agreement->on_done(now, rank, call, *result.report, result_of(asked));
 }

@@ -137,7 +137,9 @@ bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer)
 
 void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
                             const CallResult& result) {
-  const bool overdue = result.status.code() == StatusCode::kDeadlineExceeded;
+  // Before its own deadline it has heard of a peer's.
+  const bool overdue =
+      result.status.code() == StatusCode::kDeadlineExceeded && now >= call.ends(rank);
   if (!result.deadline_cut && !overdue) return;
   const RankLedger& side = call.ranks[rank];
   bool lacks = overdue;  // without that, a cut is what I3 finds

@@ -189,6 +189,8 @@ void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
   state.opened = call.number + 1;
   RankLedger& side = call.ranks[rank];
   side.opened = true;
+  if (const auto failed = state.failed_before.extract(call.number); !failed.empty())
+    mark_left(now, rank, failed.mapped(), call);
   if (side.early.empty()) return;
   begin_batch(state);
   state.batch_empty = true;  // the first of them finds the call open, whatever came before
@@ -473,6 +475,10 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
 }
 
 void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    if (entry.failed() && entry.round >= ranks_[rank].opened)
+      ranks_[rank].failed_before.try_emplace(entry.round, from);
+  }
   CallLedger* const call = open_call(rank);
   if (call == nullptr) return;
   const auto ahead = static_cast<std::int32_t>(report.opened_below - call->number);

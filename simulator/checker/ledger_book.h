@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -107,6 +108,8 @@ class LedgerBook {
     std::vector<EarlyPlaces> early;  // by sender
     std::vector<EarlyMessage> early_messages;
     std::vector<bool> gone;  // peers that said good-bye to it
+    // Collectives that peers said have failed, before this rank opened them: the first of each.
+    std::map<std::uint32_t, Rank> failed_before;
   };
 
   CallLedger& make_call(std::uint32_t number, const Call& call, Rank rank);

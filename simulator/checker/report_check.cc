@@ -59,7 +59,7 @@ void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
   take_back_unread(rank, call, *result.report);
   for (const PeerReport& row : result.report->peers) check_row(now, rank, call, row);
   check_sums(now, rank, call, result);
-  if (!result.status.ok()) return;
+  if (!has_result(result)) return;
   check_missing(now, rank, call, result);
   check_contributions(now, rank, call, result);
   for (const PeerReport& row : result.report->peers) {

@@ -68,6 +68,12 @@ struct CallResult {
   const collective::Request* request = nullptr;   // of which `report` is
 };
 
+// Whether there is a result to look at: an exact spread that is incomplete is an error, and leaves
+// what came, with zeros for the rest.
+inline bool has_result(const CallResult& result) {
+  return result.status.ok() || (result.report != nullptr && !result.report->complete);
+}
+
 class Endpoints {
  public:
   class Client {

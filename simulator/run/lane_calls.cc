@@ -91,8 +91,8 @@ void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
   for (const Slice& slice : state.slices) parts.push_back(&slice.outcome);
   collective::Request outcome;
   outcome.submitted = state.submitted;
-  const auto failed = std::find_if(parts.begin(), parts.end(),
-                                   [](const auto* part) { return !part->status.ok(); });
+  const auto failed =
+      std::find_if(parts.begin(), parts.end(), [](const auto* part) { return !part->status.ok(); });
   if (failed == parts.end()) {
     state.sliced->finish(parts, outcome, now);
   } else {

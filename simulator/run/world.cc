@@ -94,7 +94,9 @@ void World::begin_round(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   const bool leaves_now = state.leave != nullptr && state.leave->has_from_round() &&
                           state.round == state.leave->from_round();
-  if (stopping_ || state.round == scenario_.rounds() || leaves_now) return end_rounds(now, rank);
+  const bool over = stopping_ && state.round >= rounds_begun_;
+  if (over || state.round == scenario_.rounds() || leaves_now) return end_rounds(now, rank);
+  rounds_begun_ = std::max(rounds_begun_, state.round + 1);
   book_.on_begin(now, state.round);
   const ComputeDraw draw = compute_->draw(now, rank, state.round);
   compute_book_.on_begin(now, state.round, draw);

@@ -140,8 +140,9 @@ class World final : private Endpoints::Client {
   ComputeBook compute_book_;
   std::vector<std::uint32_t> open_faults_;  // that have an end and have not come to it
   bool calm_ = false;
-  bool stopping_ = false;  // no rank begins another round
-  Status refusal_;         // of a call that the library takes under no network
+  bool stopping_ = false;           // no rank begins a round that none has begun
+  std::uint32_t rounds_begun_ = 0;  // by any rank
+  Status refusal_;                  // of a call that the library takes under no network
   std::uint64_t events_ = 0;
   std::uint32_t running_ = 0;  // ranks that are alive and have rounds to do
 };

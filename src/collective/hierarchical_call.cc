@@ -108,7 +108,7 @@ CollectiveOptions HierarchicalCall::spread_options() const {
 
 void HierarchicalCall::add(Tier tier, std::size_t piece, OperationSpec spec, std::size_t part) {
   std::vector<Leg>& legs = legs_[static_cast<std::size_t>(tier)];
-  spec.lenient = tier == Tier::spread && lossy();
+  spec.lenient |= tier == Tier::spread && lossy();
   spec.parts = wire::kBySites;
   LEEWAY_ASSERT(legs.size() < kLegsMax);
   legs.push_back({.tier = tier,
@@ -155,6 +155,7 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
   spread.options = spread_options();
   OperationSpec across = leg_spec(OperationKind::all_reduce, part, part);
   across.options = across_options();
+  across.lenient = lossy();
   if (!spec_.options.residual.empty())
     across.options.residual = spec_.options.residual.subspan(offset + own.offset, own.count);
   if (!spec_.options.control_variate.empty()) {
@@ -389,6 +390,18 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     report.complete &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
     put_back_residual();
+  const bool promised = spec_.kind == OperationKind::all_reduce && lossy() &&
+                        spec_.options.spread == Delivery::Kind::exact;
+  if (failure_.ok() && promised && !report.complete) {
+    return outcome.finish(
+        Status::error(
+            report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
+            "rank %u: %s between sites: %llu of %zu elements of the result did not come to this "
+            "site: they are 0, where spread exact promises all; a lossy spread asks for what comes",
+            unsigned{sites_.self()}, to_string(spec_.kind),
+            static_cast<unsigned long long>(report.elements_missing), spec_.output.count),
+        now);
+  }
   outcome.finish(failure_, now);
 }
 

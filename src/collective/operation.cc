@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contracts.h"
+#include "protocol/awaited.h"
 
 namespace leeway::collective {
 
@@ -176,16 +177,44 @@ void Operation::on_done(const Status& status, Instant now) {
   }
   fill_peer_reports();
   if (status.ok() && plan_.meter != nullptr) report_noise();
+  Status outcome = status;
   if (status.ok() && plan_.round.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
     report.complete = report.elements_missing == 0;
     const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
-    if (!report.complete && promised) spread_.clear_missing(flows);
+    if (!report.complete && promised) {
+      spread_.clear_missing(flows);
+      if (!request_->spec.lenient) outcome = incomplete();
+    }
   }
-  outcome_known_ = exchanges() && status.ok();
-  if (!outcome_known_) return finish(now, with_awaited_payload(status));
+  outcome_known_ = exchanges() && outcome.ok();
+  if (!outcome_known_) return finish(now, with_awaited_payload(outcome));
   ask_at_ = now;
+}
+
+// The spread half promised all of the result. What did not come is zero, which no rank meant.
+Status Operation::incomplete() const {
+  const auto& flows = round_->phase(FlowKind::spread).receive;
+  Rank least = kNoRank;  // of whom most is missing
+  std::uint32_t most = 0;
+  for (Rank peer = 0; peer < flows.size(); ++peer) {
+    const std::uint32_t missing = flows[peer].packets - flows[peer].arrived_count;
+    if (missing <= most) continue;
+    most = missing;
+    least = peer;
+  }
+  const CollectiveReport& report = request_->report;
+  const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
+  return Status::error(
+      report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
+      "rank %u: %s #%u: %llu of %zu elements of the result did not come, most of them from rank "
+      "%u (deadline %.0f ms): they are 0 here, where spread exact promises all; a lossy spread "
+      "asks for what comes",
+      protocol::known_as(endpoint_.config().names, plan_.self), plan_.round.name, round_->number,
+      static_cast<unsigned long long>(report.elements_missing), elements,
+      protocol::known_as(endpoint_.config().names, least),
+      static_cast<double>(plan_.round.deadline_length.count()) / 1e6);
 }
 
 // Peers may be silent because we kept them waiting: the text says both.

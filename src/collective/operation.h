@@ -66,6 +66,7 @@ class Operation final : public protocol::RoundClient {
   void finish(Instant now, const Status& status);
   Instant payload_deadline() const;
   Status with_awaited_payload(const Status& status) const;
+  Status incomplete() const;
   void fill_peer_reports();
   void learn_from_links();
   void report_noise();

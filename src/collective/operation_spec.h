@@ -39,8 +39,8 @@ struct OperationSpec {
   BlockList input_blocks{};
   BlockList output_blocks{};
   bool grouped = false;  // a message of an exchange
-  // An all_gather under a lossy class, as the spread half of an all_reduce is: what a silent rank
-  // does not send is missing, and no failure.
+  // A hop of a lossy call between sites: what a silent rank does not send is missing, and no
+  // failure of the hop.
   bool lenient = false;
   // Where there is one, the operation takes its number, and fails with this before anything of it
   // is sent.

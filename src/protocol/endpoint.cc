@@ -102,6 +102,10 @@ void Endpoint::start(Instant now, Round& round) {
     }
   }
   replay_early(now, round);
+  if (!round.plan->point_to_point() && !round.ended) {
+    const HeardFailures::Heard heard = heard_failures_.take(round.number);
+    if (heard.from != kNoRank) on_entry(now, round, heard.from, heard.entry);
+  }
   if (any_gone_) start_without(now, round);
   rounds_.refresh_settled_below();
   advance(now, round);
@@ -322,13 +326,13 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 void Endpoint::advance(Instant now, Round& round) {
   // A message that is doomed fails at fail_at: what its flow says was meant for another one
   if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
+  if (round.disputed_by != kNoRank && !round.done) return;  // it ends by an error
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
     if (!phase.settled && phase.receives_open == 0)
       settle_phase(now, round, static_cast<FlowKind>(k));
   }
   if (!round.done && round.caller_may_go()) {
-    if (round.disputed_by != kNoRank) return;
     round.done = true;
     round.client->on_done(Status(), now);
   }

@@ -316,6 +316,8 @@ class Endpoint {
   bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void learn_use(Round& round, Rank from, const wire::Report& report);
+  void hear_failures(Rank from, const wire::Report& report);
+  void on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs);
   void on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs);
   void on_peer_left_round(Instant now, Round& round, Rank from);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
@@ -402,6 +404,7 @@ class Endpoint {
   Timers timers_;
   Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
   Failures failures_;
+  HeardFailures heard_failures_;
   std::vector<std::uint32_t> watched_tags_;
   bool watched_from_outside_ = false;
   bool heard_message_ = false;

@@ -63,6 +63,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     timers_.arm_leave(now);
   }
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
+  hear_failures(from, report);
   if (waits_in_vain(report)) queue_report(from);
   for (Round* round : rounds_.with(from)) {
     if (!round->ended) apply_report(now, *round, from, report);
@@ -118,9 +119,8 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
                        entry.message_tag == round.plan->message_tag));
   });
   if (theirs != listed.end()) {
-    if (!is_refusal(theirs->failure)) compare_tags(now, round, from, theirs->tag);
-    if (theirs->failed() && !round.ended) return on_peer_failed(now, round, from, *theirs);
-    if (round.ended) return;
+    on_entry(now, round, from, *theirs);
+    if (theirs->failed() || round.ended) return;
   }
   // Of a message's sender nothing else is learnt from a report
   if (point && !round.plan->point_send) return;
@@ -146,6 +146,18 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
   flow.informed = true;
   // An overtaken report unsays nothing
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
+}
+
+void Endpoint::hear_failures(Rank from, const wire::Report& report) {
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    if (entry.failed() && !after(rounds_.opened_below(), entry.round))
+      heard_failures_.hear(from, entry);
+  }
+}
+
+void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
+  if (!is_refusal(theirs.failure)) compare_tags(now, round, from, theirs.tag);
+  if (theirs.failed() && !round.ended) on_peer_failed(now, round, from, theirs);
 }
 
 // The collective has failed at the peer. What all ranks must give alike makes it fail here, too;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -70,6 +71,36 @@ class Failures {
 
   std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring
   std::uint32_t count_ = 0;                               // ever
+};
+
+// Failures of collectives that this rank has not opened yet, as peers told them. Nobody may say
+// them again: a stand-in sends nothing that a peer could answer.
+class HeardFailures {
+ public:
+  struct Heard {
+    Rank from = kNoRank;  // kNoRank: nothing
+    wire::OpenRound entry;
+  };
+
+  // The first that is said of a collective counts.
+  void hear(Rank from, const wire::OpenRound& entry) {
+    for (const Heard& heard : heard_) {
+      if (heard.from != kNoRank && heard.entry.round == entry.round) return;
+    }
+    heard_[next_++ % heard_.size()] = {from, entry};
+  }
+
+  // What was said of this collective, and nothing more is known of it.
+  Heard take(std::uint32_t round) {
+    for (Heard& heard : heard_) {
+      if (heard.from != kNoRank && heard.entry.round == round) return std::exchange(heard, {});
+    }
+    return {};
+  }
+
+ private:
+  std::array<Heard, limits::kOpenRoundsMax> heard_{};  // a ring
+  std::uint32_t next_ = 0;
 };
 
 }  // namespace leeway::protocol

@@ -347,7 +347,8 @@ TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
     if (rank == 2) return;
     std::vector<float> data(kLarge, 1.0f);
     EXPECT_FALSE(at(rank).all_reduce(std::span(data)).ok());
-    CollectiveOptions lossy{.op = ReduceOp::avg, .delivery = best_effort(20s)};
+    CollectiveOptions lossy{
+        .op = ReduceOp::avg, .delivery = best_effort(20s), .spread = Delivery::Kind::best_effort};
     data.assign(kLarge, static_cast<float>(rank));
     const auto report = at(rank).all_reduce(std::span(data), lossy);
     ASSERT_TRUE(report.ok()) << report.status().c_str();

@@ -21,7 +21,8 @@ std::vector<std::uint32_t> listed(const Failures& failures, std::uint64_t opened
 
 TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   Failures failures;
-  failures.add({.round = 7, .opened = 8, .tag = {.count = 99}, .code = StatusCode::kMismatch, .about = 3});
+  failures.add(
+      {.round = 7, .opened = 8, .tag = {.count = 99}, .code = StatusCode::kMismatch, .about = 3});
   wire::Report report;
   failures.list(0, 8, kRoom, report);
   ASSERT_EQ(report.open_count, 1u);
@@ -35,7 +36,8 @@ TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
 
 TEST(Failures, TheLatestComeFirst) {
   Failures failures;
-  for (std::uint32_t round = 0; round < 20; ++round) failures.add({.round = round, .opened = round + 1});
+  for (std::uint32_t round = 0; round < 20; ++round)
+    failures.add({.round = round, .opened = round + 1});
   const std::vector<std::uint32_t> rounds = listed(failures, 20);
   ASSERT_EQ(rounds.size(), 16u);
   EXPECT_EQ(rounds.front(), 19u);

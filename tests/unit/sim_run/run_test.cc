@@ -72,15 +72,16 @@ TEST(Run, ARankThatWasGivenUpHasItsCallsRefused) {
 TEST(Run, WhatARankSendsThatWasGivenUpIsNotUsed) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
-      "} peer_timeout_ms: 300 } link { delay_ms { fixed: 0.2 } } compute { constant_ms: 1 } slow { "
+      "} spread: best_effort peer_timeout_ms: 300 } link { delay_ms { fixed: 0.2 } } "
+      "compute { constant_ms: 1 } slow { "
       "rank: 2 factor: 3000 } pause { rank: 1 for_ms: 1000 } checkers { skip: \"i20\" }");
   EXPECT_EQ(record.rounds.at(0).failed_calls, 1u) << "that of rank 1";
 }
 
 TEST(Run, ADeadRankIsMissingFromThenOn) {
   const RunRecord record = record_of(
-      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 50 } } "
-      "link { delay_ms { fixed: 0.1 } } crash { rank: 2 from_round: 2 }");
+      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 50 } spread: best_effort "
+      "} link { delay_ms { fixed: 0.1 } } crash { rank: 2 from_round: 2 }");
   ASSERT_EQ(record.rounds.size(), 4u);
   EXPECT_EQ(record.rounds[1].live_ranks, 3u);
   EXPECT_EQ(record.rounds[3].live_ranks, 2u);
@@ -108,8 +109,9 @@ TEST(Run, RanksThatLeaveServeTheOthersFirst) {
 
 TEST(Run, NobodyWaitsForARankThatLeftBefore) {
   const RunRecord record = record_of(
-      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 5000 } } "
-      "link { delay_ms { fixed: 0.1 } } leave { ranks: \"2\" from_round: 2 at_once: true }");
+      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 5000 } spread: "
+      "best_effort } link { delay_ms { fixed: 0.1 } } "
+      "leave { ranks: \"2\" from_round: 2 at_once: true }");
   ASSERT_EQ(record.rounds.size(), 4u);
   EXPECT_EQ(record.rounds[3].live_ranks, 2u);
   EXPECT_LT(record.rounds[3].call_ns_max, 1'000'000'000);
@@ -229,7 +231,7 @@ TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
 TEST(Run, RanksOutliveTheirRelay) {
   const RunRecord record = record_of(
       "ranks: 5 rounds: 30 operation { bytes: 16384 delivery { kind: best_effort deadline_ms: 400 "
-      "} "
+      "} spread: best_effort "
       "peer_timeout_ms: 3000 } link { delay_ms { fixed: 5 } } sealing {} "
       "translator { ranks: \"3,4\" symmetric: true } crash { rank: 0 from_round: 15 }");
   expect_passed(record, "i11");

@@ -99,8 +99,9 @@ TEST(SiteCalls, CodecsResidualsAndPiecesWork) {
 
 TEST(SiteCalls, ADeadRankIsMissingFromThenOn) {
   const std::string crash = "crash { rank: 4 from_round: 2 }";
-  const RunRecord lossy = record_of(
-      in_sites("bytes: 60000 peer_timeout_ms: 300 delivery { deadline_ms: 20000 }", crash));
+  const RunRecord lossy = record_of(in_sites(
+      "bytes: 60000 peer_timeout_ms: 300 delivery { deadline_ms: 20000 } spread: best_effort",
+      crash));
   ASSERT_EQ(lossy.rounds.size(), 6u);
   EXPECT_EQ(measure(lossy, "failed_calls"), 0);
   EXPECT_EQ(lossy.rounds[5].live_ranks, 5u);
