@@ -147,7 +147,8 @@ void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan
 // that is, a collective does not end well here.
 void Endpoint::dispute(Instant now, Round& round, Rank from) {
   refuse_plan(from);
-  if (round.plan->point_to_point() || round.done || round.disputed_by != kNoRank) return;
+  if (round.plan->point_to_point() || round.done || round.refuted) return;
+  if (round.disputed_by != kNoRank) return;
   round.disputed_by = from;
   arm_inquiry(now, round);
 }

@@ -157,7 +157,11 @@ void Endpoint::hear_failures(Rank from, const wire::Report& report) {
 
 void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
   if (!is_refusal(theirs.failure)) compare_tags(now, round, from, theirs.tag);
-  if (theirs.failed() && !round.ended) on_peer_failed(now, round, from, theirs);
+  if (round.ended) return;
+  if (theirs.failed()) return on_peer_failed(now, round, from, theirs);
+  if (round.disputed_by != from) return;
+  round.disputed_by = kNoRank;
+  round.refuted = true;
 }
 
 // The collective has failed at the peer. What all ranks must give alike makes it fail here, too;

@@ -175,11 +175,8 @@ void Endpoint::on_deadline(Instant now, Round& round) {
     cut_phase(now, round, kind);
     settle_phase(now, round, kind);
   }
-  if (round.disputed_by == kNoRank) return finish(now, round, Status());
-  finish(now, round,
-         failed_there(round, config_.self, round.disputed_by, StatusCode::kMismatch, config_.self,
-                      config_.names),
-         {round.disputed_by});
+  // (A peer that sends another operation's packets, and never says which it means, is faulty.)
+  finish(now, round, Status());
 }
 
 void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer) {

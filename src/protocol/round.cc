@@ -22,6 +22,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   fail_at = Instant::infinite_future();
   told = {};
   disputed_by = kNoRank;
+  refuted = false;
   inquire_at = Instant::infinite_future();
   inquiries = 0;
   bytes_sent = 0;

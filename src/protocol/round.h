@@ -63,7 +63,9 @@ struct Round {
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
-  Rank disputed_by = kNoRank;  // the first peer that means another operation by this collective
+  // A peer whose packets are of another operation, and who has not said yet which it means.
+  Rank disputed_by = kNoRank;
+  bool refuted = false;  // such a peer said that it means this one: it is faulty
   // Where it needs ranks that it exchanges no packets with: when to ask everybody how far they are,
   // and how often that was done.
   Instant inquire_at = Instant::infinite_future();

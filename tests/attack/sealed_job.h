@@ -242,6 +242,7 @@ class Sums {
     spec.input = std::span(data_[rank]);
     spec.output = std::span(results_[rank]);
     spec.options.delivery = delivery_;
+    if (delivery_.kind != Delivery::Kind::exact) spec.options.spread = Delivery::Kind::best_effort;
     return job.submit(rank, spec);
   }
 

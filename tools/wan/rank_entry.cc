@@ -67,11 +67,13 @@ RankEntry parse(const char* text) {
 }  // namespace
 
 void announce_ranks(const RankEntry& entry) {
-  std::string text = std::to_string(entry.group) + " " + std::to_string(entry.output_fd);
+  std::string text = std::to_string(entry.group);
+  const auto add = [&text](int fd) { text.append(1, ' ').append(std::to_string(fd)); };
+  add(entry.output_fd);
   if (entry.output_fd >= 0) keep_over_exec(entry.output_fd);
   for (const int fd : entry.namespace_fds) {
     keep_over_exec(fd);
-    text += " " + std::to_string(fd);
+    add(fd);
   }
   ::setenv(kVariable, text.c_str(), 1);
 }
