@@ -265,7 +265,7 @@ void LedgerBook::keep_early_message(Rank rank, Rank from, const wire::DataHeader
   const std::uint32_t opened =
       engine(rank).endpoint().next_message(from, header.message_tag, false);
   const auto ahead = static_cast<std::int32_t>(header.round - opened);
-  if (ahead < 0 || ahead >= limits::kOpenRoundsMax) return;
+  if (ahead < 0) return;
   auto& early = ranks_[rank].early_messages;
   const auto same = [&](const EarlyMessage& held) {
     return held.from == from && held.tag == header.message_tag && held.number == header.round &&
@@ -287,8 +287,7 @@ bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
     held->header = header;
     return true;
   }
-  const bool near = call.number - ranks_[rank].opened < limits::kOpenRoundsMax;
-  if (const auto place = near ? take_place(rank, from) : std::nullopt; place) {
+  if (const auto place = take_place(rank, from)) {
     early.push_back({from, *place, header});
     return true;
   }

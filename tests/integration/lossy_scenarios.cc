@@ -50,6 +50,12 @@ Delivery delivery_of(const Arguments& arguments) {
   return best_effort(deadline);
 }
 
+// What a rank that stops does not send is missing where that was asked for.
+Delivery::Kind spread_of(const Arguments& arguments) {
+  const bool lossy = delivery_of(arguments).kind != Delivery::Kind::exact;
+  return lossy ? Delivery::Kind::best_effort : Delivery::Kind::exact;
+}
+
 struct Call {
   bool ok = false;
   bool cut = false;
@@ -149,7 +155,8 @@ Facts endless_rounds(const Arguments& arguments) {
   const auto cuts_wanted = arguments.number("cuts", 3);
   const bool leave = arguments.number("leave", 0) != 0;
   const auto watched = static_cast<Rank>(arguments.number("watched", 2));
-  const CollectiveOptions options{.delivery = delivery_of(arguments)};
+  const CollectiveOptions options{.delivery = delivery_of(arguments),
+                                  .spread = spread_of(arguments)};
   std::vector<float> data(static_cast<std::size_t>(arguments.number("elements", 1 << 20)), 0.0f);
   std::vector<Call> calls;
   Status first_error;
