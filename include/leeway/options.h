@@ -208,10 +208,12 @@ struct CollectiveOptions {
   Scalar factor = 1;
   Delivery delivery{};  // of the reduce half, and of operations that have one half only
 
-  // Class of the spread half of an all_reduce; its deadline is always the call's. Exact keeps all
-  // ranks bitwise equal. Lossy spreads are for Replica, which repairs them; an all_reduce with a
-  // lossy spread leaves elements that did not arrive as they were in the output buffer and reports
-  // them.
+  // Class of the spread half of an all_reduce; its deadline is always the call's.
+  //   exact        all ranks hold the same bits, or the call fails: kDeadlineExceeded, or kPeerLost
+  //                where a rank is gone. The text says how much is missing of whom.
+  //   bounded      repaired until nothing is missing, or the deadline. What did not come is 0, and
+  //                CollectiveReport says how much that is. Ranks may differ then.
+  //   best_effort  sent once. What did not come stays as it was in the output.
   Delivery::Kind spread = Delivery::Kind::exact;
 
   CodecOptions codec;                        // reduce half (or the only half)

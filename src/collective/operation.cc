@@ -182,11 +182,14 @@ void Operation::on_done(const Status& status, Instant now) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
     report.complete = report.elements_missing == 0;
-    const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
-    if (!report.complete && promised) {
+    const Delivery::Kind promise = plan_.round.phase(FlowKind::spread).delivery;
+    const bool sums = request_->spec.kind == OperationKind::all_reduce;
+    if (!report.complete &&
+        (promise == Delivery::Kind::exact || (promise == Delivery::Kind::bounded && sums))) {
       spread_.clear_missing(flows);
-      if (!request_->spec.lenient) outcome = incomplete();
     }
+    if (!report.complete && promise == Delivery::Kind::exact && !request_->spec.lenient)
+      outcome = incomplete();
   }
   outcome_known_ = exchanges() && outcome.ok();
   if (!outcome_known_) return finish(now, with_awaited_payload(outcome));

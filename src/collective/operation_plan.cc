@@ -328,7 +328,8 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.active = true;
   const bool own_class = spec.kind == OperationKind::all_reduce || spec.lenient;
   phase.delivery = own_class ? spec.options.spread : delivery.kind;
-  phase.loss_max = delivery.loss_max;
+  // A bounded spread is repaired until nothing is missing, or the deadline.
+  phase.loss_max = spec.kind == OperationKind::all_reduce ? 0.0 : delivery.loss_max;
   phase.deadline = plan.round.deadline;
   phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;

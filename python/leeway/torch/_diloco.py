@@ -6,7 +6,7 @@ import torch
 
 from .. import CollectiveOptions, DeadlineExceededError, InvalidArgumentError
 from ._flat import Layout, trainable
-from ._groups import communicator_of
+from ._groups import communicator_of, repaired_later
 
 
 class _Fragment:
@@ -103,6 +103,7 @@ class DiLoCo:
         self._options = CollectiveOptions(**{"codec": codec, **options, "op": "avg"})
         if str(self._options.spread) != "exact":
             raise InvalidArgumentError("spread must be exact, or the ranks would no longer agree")
+        self._options = repaired_later(self._options)
         with torch.no_grad():
             self._fragments = [_Fragment(part, (number + 1) * every // fragments % every, outer, error_feedback)
                                for number, part in enumerate(_in_parts(parameters, fragments))]

@@ -84,3 +84,9 @@ def _store_of(group):
         return distributed_c10d._get_process_group_store(group)
     except KeyError:
         raise InvalidArgumentError("the process group was destroyed, or was not made by torch.distributed") from None
+
+
+def repaired_later(options):
+    """The options for calls after which ranks tell each other what they lack: a lossy call returns what its deadline left."""
+    lossy = str(options.delivery.kind) != "exact" and str(options.spread) == "exact"
+    return options.replace(spread="bounded") if lossy else options

@@ -4,7 +4,7 @@ import torch
 
 from .. import CollectiveOptions, InvalidArgumentError
 from ._flat import Layout, dense_gradient, trainable
-from ._groups import communicator_of
+from ._groups import communicator_of, repaired_later
 
 
 class _Bucket:
@@ -48,6 +48,7 @@ class GradientReducer:
         if str(self._options.spread) != "exact":
             raise InvalidArgumentError("options: spread must be exact, or the ranks' parameters would drift apart for good. "
                                        "ReplicaOptimizer bounds the drift")
+        self._options = repaired_later(self._options)
         module = model if isinstance(model, torch.nn.Module) else None
         self._parameters = trainable(module.parameters() if module else model)
         for parameter in self._parameters:

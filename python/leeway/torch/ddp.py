@@ -15,7 +15,7 @@ import torch
 
 from .. import CollectiveOptions, InvalidArgumentError, best_effort, bounded, exact
 from ._ddp_step import Step, StepReport
-from ._groups import communicator_of, group_of
+from ._groups import communicator_of, group_of, repaired_later
 from ._staging import on_host
 
 __all__ = ["HookState", "StepReport", "hook"]
@@ -74,7 +74,7 @@ class HookState:
         self.step_deadline = step_deadline
         self.error_feedback = error_feedback
         self.keep_equal = keep_equal
-        self._options = options.replace(op="avg")
+        self._options = repaired_later(options.replace(op="avg"))
         self._delivery = options.delivery
         self._lossy = options.delivery.kind != "exact"
         self._exact = CollectiveOptions(op="avg", delivery=options.delivery if options.delivery.kind == "exact" else exact())

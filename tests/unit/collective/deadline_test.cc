@@ -24,6 +24,7 @@ class StoppedRank : public ::testing::Test {
     spec.input = std::span(data_[rank]);
     spec.output = std::span(data_[rank]);
     spec.options.delivery = delivery;
+    spec.options.spread = spread_;
     return spec;
   }
 
@@ -45,6 +46,7 @@ class StoppedRank : public ::testing::Test {
   EngineGroup group_{GroupOptions{.size = kDeadlineSize}};
   std::array<std::vector<float>, kDeadlineSize> data_;
   Instant submitted_{0};
+  Delivery::Kind spread_ = Delivery::Kind::exact;
 };
 
 TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
@@ -63,6 +65,18 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
   }
   // Shard 0: ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3; the stopped owner's shard: no
   // gradient.
+  EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
+  EXPECT_EQ(data_[1][60000], 0.0f);
+}
+
+// Zeros for the stopped rank's shard were asked for.
+TEST_F(StoppedRank, ABoundedSpreadReturnsWhatCameByTheDeadline) {
+  spread_ = Delivery::Kind::bounded;
+  for (const Request* request : run(best_effort(20ms), 0ms)) {
+    ASSERT_TRUE(request->status.ok()) << request->status.text();
+    EXPECT_TRUE(request->report.deadline_cut);
+    EXPECT_EQ(request->report.elements_missing, 25024u);
+  }
   EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
