@@ -135,8 +135,8 @@ class Channels {
   friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
   Status check(const collective::OperationSpec& spec) const;
-  // Of a collective that does not go straight through memory, and is noted there. Nothing where each
-  // channel counts by itself.
+  // Of a collective that does not go straight through memory, and is noted there. Nothing where
+  // each channel counts by itself.
   Channel::Place take_place(const collective::OperationSpec& spec);
   bool goes_near(const collective::OperationSpec& spec) const;
   // Where it needs more than one operation of the channels; else null.

@@ -261,9 +261,10 @@ void Hierarchy::close() {
     left.swap(calls_);
   }
   for (const std::shared_ptr<Call>& call : left) {
-    call->work->request.finish(Status::error(StatusCode::kCancelled, "rank %u: communicator closed",
-                                             unsigned{sites_.self()}),
-                               driving::steady_now());
+    const Status closed = Status::error(StatusCode::kCancelled, "rank %u: communicator closed",
+                                        unsigned{sites_.self()});
+    driving::Driver::end(call->stand_in, closed);
+    call->work->request.finish(closed, driving::steady_now());
     driving::Driver::finish(*call->work);
   }
 }

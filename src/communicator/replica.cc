@@ -54,8 +54,8 @@ struct Replica::Impl {
         ledger({.self = config.self,
                 .size = config.size,
                 .elements = parameters_in.size(),
-                .packet_elements = collective::parameter_packet_elements(
-                    options_in.codec, config.datagram_bytes),
+                .packet_elements =
+                    collective::parameter_packet_elements(options_in.codec, config.datagram_bytes),
                 .age_max = options_in.age_max}),
         shards(ledger.shards()),
         meter(shards[config.self].count > 0 ? options_in.drift_samples : 0,
@@ -84,8 +84,7 @@ struct Replica::Impl {
     for (Rank owner = 0; owner < config.size; ++owner) {
       const schedule::Shard shard = shards[owner];
       for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
-        const std::uint64_t draw =
-            keyed_hash(config.seed, kSampleStream, window, owner, i);
+        const std::uint64_t draw = keyed_hash(config.seed, kSampleStream, window, owner, i);
         samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
       }
     }

@@ -149,7 +149,9 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
-    if (driver_->observer_ != nullptr) driver_->observer_->on_done(name_, work->request);
+    // What a stand-in stands for is counted where it goes.
+    if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
+      driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
     driver_->role_.announce(work->done);
     return true;

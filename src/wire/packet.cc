@@ -149,8 +149,8 @@ void write_tag(Writer& writer, const OperationTag& tag) {
   writer.put(nibbles(number(tag.operation), tag.parts));
   writer.put(nibbles(number(tag.dtype), number(tag.reduce_op)));
   writer.put(static_cast<std::uint8_t>(tag.codec));
-  writer.put(static_cast<std::uint8_t>(number(tag.spread_codec) |
-                                       (tag.confirm_use ? kConfirmsUse : 0)));
+  writer.put(
+      static_cast<std::uint8_t>(number(tag.spread_codec) | (tag.confirm_use ? kConfirmsUse : 0)));
   writer.put(nibbles(number(tag.delivery) | number(tag.spread) << 2, number(tag.estimator)));
   writer.put(tag.root);
   writer.put(tag.codec_settings);
