@@ -63,6 +63,8 @@ class HierarchicalCall {
   void on_done(const Leg& leg, const Request& request, Instant now);
   // The call cannot go on. Legs that have not begun only take their places.
   void fail(const Status& status);
+  // The same of one that has failed, by whoever knows more of the reason.
+  void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
   // All legs are over.
   bool done() const { return left_ == 0; }

@@ -150,15 +150,19 @@ void Hierarchy::end_rest(const Call& call) {
   for (const auto& leg : call.under_way) endings_.push_back({leg, failure});
 }
 
-// Ranks differ, or the call has failed at a peer.
+// Ranks differ, or the call has failed at a peer. Of one that has failed here the stand-in knows
+// which rank has not begun it, where a leg names one that waits for that rank, too.
 void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
-  if (status.ok()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (!call->hops.failure().ok() || call->hops.done()) return;
-    call->hops.fail(status);
-    end_rest(*call);
+    call->stand_in_over = true;
+    const bool failed = !call->hops.failure().ok();
+    if (!status.ok() && failed) call->hops.explain(status);
+    if (!status.ok() && !failed && !call->hops.done()) {
+      call->hops.fail(status);
+      end_rest(*call);
+    }
   }
   advance();
 }
@@ -178,7 +182,8 @@ std::vector<Hierarchy::Starting> Hierarchy::take_startable(Instant now) {
 
 void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done) {
   std::erase_if(calls_, [&](const std::shared_ptr<Call>& call) {
-    if (!call->hops.done()) return false;
+    const bool failed = !call->hops.failure().ok();
+    if (!call->hops.done() || (failed && !call->stand_in_over)) return false;
     call->hops.finish(call->work->request, now);
     done.push_back(call);
     return true;
@@ -187,10 +192,6 @@ void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done)
 
 void Hierarchy::begin(const Starting& starting) {
   collective::HierarchicalCall::Leg& leg = *starting.leg;
-  // One tick later a deadline leaves it to the stand-in to name a rank that has not begun.
-  const Delivery& delivery = leg.spec.options.delivery;
-  if (delivery.kind == Delivery::Kind::exact && delivery.deadline <= no_deadline / 4)
-    leg.spec.options.delivery.deadline += Duration(limits::kTickNs);
   Channels& channels = *tiers_[static_cast<std::size_t>(leg.tier)];
   auto work = channels.start_by_datagrams(leg.spec, leg.place);
   WorkState& state = *work;

@@ -46,7 +46,8 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
         : work(std::make_shared<WorkState>(spec)), hops(spec, sites, now, piece_bytes, place) {}
     std::shared_ptr<WorkState> work;
     collective::HierarchicalCall hops;
-    std::shared_ptr<WorkState> stand_in;                // among the parent's calls
+    std::shared_ptr<WorkState> stand_in;  // among the parent's calls
+    bool stand_in_over = false;
     std::vector<std::shared_ptr<WorkState>> under_way;  // legs
   };
   struct Finished {

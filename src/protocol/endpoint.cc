@@ -5,6 +5,7 @@
 
 #include "base/contracts.h"
 #include "base/philox.h"
+#include "protocol/awaited.h"
 
 namespace leeway::protocol {
 namespace {
@@ -266,7 +267,11 @@ void Endpoint::fail(Instant now, Round& round, const Status& status) {
 
 void Endpoint::end_stand_in(Instant now, Round& round, const Status& status) {
   LEEWAY_ASSERT(round.plan->stands_in);
-  if (!round.ended) finish(now, round, status);
+  if (round.ended) return;
+  const Rank absentee = absent(now, config_.self, round, links_);
+  const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
+  finish(now, round, late ? overdue(now, config_.self, round, links_, config_.names) : status,
+         {absentee});
   reap(now);
 }
 

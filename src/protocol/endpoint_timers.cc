@@ -17,6 +17,8 @@ constexpr std::uint32_t kFruitlessMost = 8;
 // Before an operation that stalls asks everybody: time for repairs, and for a rank that is a little
 // late.
 constexpr int kInquiryTimeouts = 16;
+// The first comes after this part of a short deadline at the latest, the others by then.
+constexpr int kInquiriesByDeadline = 8;
 
 }  // namespace
 
@@ -127,7 +129,10 @@ void Endpoint::wake_round(Instant now, Round& round) {
 }
 
 void Endpoint::arm_inquiry(Instant now, Round& round) {
-  const Duration first = kInquiryTimeouts * slowest_timeout();
+  // By the deadline there are to be answers.
+  const Duration soon = std::max<Duration>(Duration(limits::kTickNs),
+                                           round.plan->deadline_length / kInquiriesByDeadline);
+  const Duration first = std::min(kInquiryTimeouts * slowest_timeout(), soon);
   const std::uint32_t doublings = std::min<std::uint32_t>(round.inquiries, 6);
   round.inquire_at =
       now + std::min(first * (1 << doublings), std::max(first, Duration(limits::kBackOffNs)));
