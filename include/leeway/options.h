@@ -186,8 +186,8 @@ constexpr Delivery best_effort(Duration deadline) {
 // The name: "best_effort".
 LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
-// One value per call. Of a collective, what all ranks must give alike, and what each chooses for
-// itself, over every transport:
+// One value per call. Ranks of a collective must give the first of these alike, and each rank
+// chooses the others for itself, over every transport:
 //
 //   must be equal    the operation, its data type, root, elements and blocks (not their gaps), op,
 //                    delivery.kind, spread, codec, spread_codec (format and what a receiver needs
@@ -211,8 +211,9 @@ struct CollectiveOptions {
   // Class of the spread half of an all_reduce; its deadline is always the call's.
   //   exact        all ranks hold the same bits, or the call fails: kDeadlineExceeded, or kPeerLost
   //                where a rank is gone. The text says how much is missing of whom.
-  //   bounded      repaired until nothing is missing, or the deadline. What did not come is 0, and
-  //                CollectiveReport says how much that is. Ranks may differ then.
+  //   bounded      repaired until nothing is missing, or the deadline. What did not come is 0 (a
+  //                PayloadSink leaves it as it was), and CollectiveReport says how much that is.
+  //                Ranks may differ then.
   //   best_effort  sent once. What did not come stays as it was in the output.
   Delivery::Kind spread = Delivery::Kind::exact;
 

@@ -86,7 +86,7 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   queued_.push_back(&request);
 }
 
-// The number of the round; nothing: the next one.
+// Returns the number of the request's round, or nullopt if it is the next one.
 std::optional<std::uint32_t> Engine::number_of(const Request& request) const {
   if (!request.place) return std::nullopt;
   return unplaced_.value_or(endpoint_.next_collective()) +

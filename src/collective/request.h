@@ -18,8 +18,8 @@ struct PayloadAgreement;
 struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
-  // (collective) Its place among all collectives of the communicator, where these go over several
-  // channels. Nothing: the next one of this channel.
+  // The place of a collective among all of the communicator, where these go over several channels;
+  // nullopt: the channel counts by itself.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue

@@ -75,7 +75,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
   return exact_ && is_exact(spec) ? *exact_ : *datagrams_;
 }
 
-// What is wrong with a call the channel finds, which tells peers so.
+// A call that is wrong goes to its channel, which tells peers so.
 std::shared_ptr<WorkState> Channels::start_parted(const collective::OperationSpec& spec,
                                                   Channel::Place place) {
   if (!place) return nullptr;

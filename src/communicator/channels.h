@@ -86,7 +86,7 @@ class Channels {
   // For a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // The same, but not straight through memory. `place`: of a collective, among all of the
+  // The same, but not straight through memory. `place` is a collective's among all of the
   // communicator.
   std::shared_ptr<WorkState> start_by_datagrams(const collective::OperationSpec& spec,
                                                 Channel::Place place);
@@ -135,11 +135,11 @@ class Channels {
   friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
   Status check(const collective::OperationSpec& spec) const;
-  // Of a collective that does not go straight through memory, and is noted there. Nothing where
-  // each channel counts by itself.
+  // Takes the place of a collective that does not go straight through memory, and notes that there.
+  // Returns nullopt if each channel counts by itself.
   Channel::Place take_place(const collective::OperationSpec& spec);
   bool goes_near(const collective::OperationSpec& spec) const;
-  // Where it needs more than one operation of the channels; else null.
+  // Starts a call that needs more than one operation of the channels. Returns null for others.
   std::shared_ptr<WorkState> start_parted(const collective::OperationSpec& spec,
                                           Channel::Place place);
   // Of the channels but the datagrams'.

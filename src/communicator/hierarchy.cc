@@ -142,7 +142,8 @@ void Hierarchy::on_leg_done(const Finished& one, Instant now) {
   if (!failed_before) end_rest(call);
 }
 
-// Of a call that has failed. Peers hear of it by the stand-in, and on the tier where they wait.
+// Ends the stand-in and the legs of a call that has failed. Peers hear of it by the stand-in, and
+// on the tier where they wait.
 void Hierarchy::end_rest(const Call& call) {
   const Status& failure = call.hops.failure();
   if (failure.ok()) return;
@@ -150,8 +151,9 @@ void Hierarchy::end_rest(const Call& call) {
   for (const auto& leg : call.under_way) endings_.push_back({leg, failure});
 }
 
-// Ranks differ, or the call has failed at a peer. Of one that has failed here the stand-in knows
-// which rank has not begun it, where a leg names one that waits for that rank, too.
+// A stand-in that fails says that ranks differ, or that the call has failed at a peer. Where the
+// call has failed here, the stand-in knows which rank has not begun it. A leg names a rank that
+// waits for that one, too.
 void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {

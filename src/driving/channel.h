@@ -109,7 +109,7 @@ class Channel final : private MemoryWatcher {
   std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec, Place place) const;
   // Hands it to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
-  // Of an operation of this channel that is not done. By the driving thread.
+  // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.

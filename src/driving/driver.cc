@@ -175,7 +175,8 @@ void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status) {
     driver->take_up({.work = work, .outcome = status});
 }
 
-// Whoever has the role looks for what was started in each step, and once more when it has let go.
+// The thread that has the role looks for what was started in each step, and once more when it has
+// let go.
 void Driver::take_up(Started started) {
   {
     const std::lock_guard lock(started_mutex_);

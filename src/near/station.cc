@@ -220,7 +220,7 @@ Status Station::gone(const Terms& terms, Rank peer, const char* how) const {
                        deadline_of(terms).data());
 }
 
-// (Of a later call that failed the reason may be another one; this rank then reads that.)
+// The peer may have failed in a later call, too. Then this is the reason of that failure.
 Status Station::failed_there(const Terms& terms, Rank peer) const {
   switch (static_cast<StatusCode>(arena_.line(peer).why.load())) {
     case StatusCode::kDeadlineExceeded:

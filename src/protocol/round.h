@@ -59,7 +59,7 @@ struct Round {
   std::uint32_t gates_closed = 0;
   bool done = false;   // on_done() was called; only stragglers' needs are left
   bool ended = false;  // it leaves the protocol when the event that ended it has been handled
-  // Of a message that is doomed: it fails at fail_at, after its peer could be told
+  // A message that is doomed fails with this at fail_at, after its peer could be told.
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;

@@ -59,8 +59,8 @@ struct RoundPlan {
   // The caller waits for every owner's word on whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
-  // Of a collective: the number that it takes. Those between it and the one before are skipped: on
-  // this rank they went another way. Nothing: the next one.
+  // The number that a collective takes; nullopt: the next one. Numbers between it and the one
+  // before are skipped, since their collectives went another way on this rank.
   std::optional<std::uint32_t> number;
   // It only holds its place, for an operation that goes another way or is refused here: it has no
   // flows, and is open until end_stand_in().

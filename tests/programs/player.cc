@@ -124,61 +124,6 @@ struct PlainCall {
   Call call;
 };
 
-// The call of a rank that is `among` those that differ, or of another one.
-Step differing(const Step& step, bool among) {
-  Step own = step;
-  own.kind = Kind::all_reduce;
-  own.type = DataType::f32;
-  own.op = ReduceOp::sum;
-  own.in_place = false;
-  const bool lossy = step.difference == Difference::estimator ||
-                     step.difference == Difference::spread ||
-                     step.difference == Difference::confirm_use;
-  if (lossy) own.delivery = Delivery::Kind::best_effort;
-  if (!among) return own;
-  constexpr std::array kKinds = {Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
-                                 Kind::barrier};
-  constexpr std::array kTypes = {DataType::i32, DataType::f16, DataType::f64, DataType::u8};
-  const std::size_t choice = step.salt % 4;
-  switch (step.difference) {
-    case Difference::count:
-      ++own.count;
-      break;
-    case Difference::size:
-      own.count = step.count < 5'000 ? 600'000 : 300;
-      break;
-    case Difference::type:
-      own.type = kTypes[choice];
-      break;
-    case Difference::op:
-      own.op = choice % 2 == 0 ? ReduceOp::max : ReduceOp::avg;
-      break;
-    case Difference::kind:
-      own.kind = kKinds[choice];
-      break;
-    case Difference::delivery:
-      own.delivery = choice % 2 == 0 ? Delivery::Kind::best_effort : Delivery::Kind::bounded;
-      break;
-    case Difference::estimator:
-      own.estimator =
-          own.estimator == Estimator::zero_fill ? Estimator::stratified : Estimator::zero_fill;
-      break;
-    case Difference::spread:
-      own.spread = Delivery::Kind::best_effort;
-      break;
-    case Difference::codec:
-      own.codec = choice % 2 == 0 ? Codec::bf16 : Codec::fp8_e4m3_block;
-      break;
-    case Difference::confirm_use:
-      own.confirm_use = true;
-      break;
-    case Difference::refused:
-      own.op = ReduceOp::band;
-      break;
-  }
-  return own;
-}
-
 }  // namespace
 
 struct Player::Underway {

@@ -52,6 +52,10 @@ std::string options_text(const Step& step, int rank, std::uint32_t tag) {
     text += "e.delivery = best_effort(std::chrono::seconds(10)); ";
   if (step.endless && step.delivery == Delivery::Kind::exact)
     text += "e.delivery = exact(no_deadline); ";
+  if (step.spread != Delivery::Kind::exact) text += "e.spread = Delivery::Kind::best_effort; ";
+  if (step.codec != Codec::native)
+    text += format("e.codec = Codec::%s; ", leeway::to_string(CodecOptions(step.codec)).c_str());
+  if (step.confirm_use) text += "e.confirm_use = true; ";
   if (tag != 0) text += format("e.tag = %u; ", tag);
   text += "return e; }()";
   return text == "[&] { CollectiveOptions e; return e; }()" ? "{}" : text;
@@ -148,13 +152,13 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
     case Kind::abort:
       return among ? format("c[%d]->abort();", step.comm) : "";
     case Kind::wrong:
-      return among ? format("(void)c[%d]->broadcast(%s, %d);  // wrong arguments, of kind %u",
+      return among ? format("(void)c[%d]->broadcast(%s, %d);  /* wrong arguments, of kind %u */",
                             step.comm, view(step, 1).c_str(), size, step.salt % 10)
                    : "";
-    case Kind::mismatch: {
-      return format("// %s of %s is different here", to_string(step.difference).data(),
-                    among ? "this rank" : "another rank");
-    }
+    case Kind::mismatch:
+      return format("say(c[%d]->", step.comm) +
+             call_text(differing(step, among), rank, size, false) +
+             ".status());  /* ranks differ: " + std::string(to_string(step.difference)) + " */";
     case Kind::fork:
       return among ? format("if (fork() == 0) _exit(c[%d]->barrier().ok());", step.comm) : "";
     case Kind::leave:

@@ -140,6 +140,9 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+// The call that a rank makes in a mismatch: one that is `among` those that differ, or another one.
+Step differing(const Step& step, bool among);
+
 // Which library interface the calls go through.
 enum class Front : std::uint8_t { cpp, c, nccl };
 std::string_view to_string(Front front);
