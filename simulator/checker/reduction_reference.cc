@@ -275,17 +275,17 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     outcome.resolved = false;
     return;
   }
-  // The likeliest first: all that came counts.
-  const std::uint64_t choices = std::uint64_t{1} << open_.size();
-  for (std::uint64_t choice = choices; choice-- > 0;) {
+  // The likeliest first: all that came counts. Two choices fit where a contribution does not show
+  // in the sum: it weighs nothing, is left out, or is zero. Which one the engine made cannot be
+  // told.
+  std::uint64_t made = 0;
+  int fitting = 0;
+  for (std::uint64_t choice = std::uint64_t{1} << open_.size(); fitting < 2 && choice-- > 0;) {
     reduce(call, rank, index, choice);
-    if (adopted || equal_bits(packet_, found)) break;
+    if (equal_bits(packet_, found) && ++fitting == 1) made = choice;
   }
-  // What weighs nothing or is left out does not show in the sum.
-  outcome.resolved &= std::all_of(open_.begin(), open_.end(), [&](Rank from) {
-    return tallies_[from].weight != 0.0f &&
-           (!call.plan.finite_only() || is_finite(call, rank, from, index));
-  });
+  reduce(call, rank, index, made);
+  outcome.resolved &= fitting < 2;
   ++outcome.histogram[block_.contributors];
   outcome.non_finite += left_out_;
   if (block_.untouched) outcome.untouched += plan.grid.packet_elements({index});
