@@ -22,6 +22,7 @@ struct FreeTls {
   void operator()(X509* certificate) const { ::X509_free(certificate); }
   void operator()(X509_STORE* store) const { ::X509_STORE_free(store); }
   void operator()(X509_STORE_CTX* context) const { ::X509_STORE_CTX_free(context); }
+  void operator()(ASN1_TIME* time) const { ::ASN1_TIME_free(time); }
   void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
 };
 template <typename T>
@@ -36,5 +37,8 @@ struct Certificates::Parts {
 // JOB of the only urn:leeway:JOB among the certificate's names; nothing: there is none, or there
 // are several.
 std::optional<std::string> job_of(X509* certificate);
+
+// Why a certificate was not taken; where that is its time, with all three times.
+std::string reason_of(X509_STORE_CTX* context);
 
 }  // namespace leeway::keys

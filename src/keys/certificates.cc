@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 #include "keys/certificate_parts.h"
@@ -76,6 +77,19 @@ std::string time_text(const ASN1_TIME* time) {
   return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
+std::string clock_text() {
+  const TlsPtr<ASN1_TIME> now(::ASN1_TIME_set(nullptr, ::time(nullptr)));
+  return now == nullptr ? "an unknown time" : time_text(now.get());
+}
+
+// A certificate that is in time elsewhere may be out of it here: by whose clock is part of the
+// text.
+std::string validity_text(const X509* certificate) {
+  return "valid from " + time_text(::X509_get0_notBefore(certificate)) + " until " +
+         time_text(::X509_get0_notAfter(certificate)) + ", and this machine's clock says " +
+         clock_text();
+}
+
 // Why the others would not take it; empty: they would.
 std::string check_chain(const Certificates::Parts& parts) {
   const TlsPtr<X509_STORE_CTX> context(::X509_STORE_CTX_new());
@@ -87,8 +101,7 @@ std::string check_chain(const Certificates::Parts& parts) {
   std::string why = "out of memory";
   if (made) {
     why.clear();
-    if (::X509_verify_cert(context.get()) != 1)
-      why = ::X509_verify_cert_error_string(::X509_STORE_CTX_get_error(context.get()));
+    if (::X509_verify_cert(context.get()) != 1) why = reason_of(context.get());
   }
   sk_X509_free(between);
   ::ERR_clear_error();
@@ -108,6 +121,16 @@ std::string fingerprint_of(X509* certificate) {
 }
 
 }  // namespace
+
+std::string reason_of(X509_STORE_CTX* context) {
+  const int error = ::X509_STORE_CTX_get_error(context);
+  std::string text = ::X509_verify_cert_error_string(error);
+  const X509* const certificate = ::X509_STORE_CTX_get_current_cert(context);
+  const bool is_of_time =
+      error == X509_V_ERR_CERT_NOT_YET_VALID || error == X509_V_ERR_CERT_HAS_EXPIRED;
+  if (is_of_time && certificate != nullptr) text += ": " + validity_text(certificate);
+  return text;
+}
 
 std::optional<std::string> job_of(X509* certificate) {
   auto* const names = static_cast<GENERAL_NAMES*>(
@@ -165,19 +188,17 @@ Result<std::shared_ptr<const Certificates>> Certificates::read(const Certificate
   auto job = job_of(own);
   if (!job)
     return bad("it does not name one job: it needs the alternative name URI:urn:leeway:JOB");
-  const std::string begins = time_text(::X509_get0_notBefore(own));
-  const std::string ends = time_text(::X509_get0_notAfter(own));
   if (::X509_cmp_current_time(::X509_get0_notBefore(own)) > 0)
-    return bad(("it is not valid before " + begins).c_str());
+    return bad(("it is not valid yet: " + validity_text(own)).c_str());
   if (::X509_cmp_current_time(::X509_get0_notAfter(own)) < 0)
-    return bad(("it has expired: it was valid until " + ends).c_str());
+    return bad(("it has expired: " + validity_text(own)).c_str());
   if (const std::string why = check_chain(*parts); !why.empty())
     return bad(("LEEWAY_TLS_CA does not vouch for it: " + why).c_str());
   std::string fingerprint = fingerprint_of(own);
   std::shared_ptr<Certificates> made(new Certificates(std::move(parts)));
   made->job_ = std::move(*job);
   made->fingerprint_ = std::move(fingerprint);
-  made->valid_until_ = ends;
+  made->valid_until_ = time_text(::X509_get0_notAfter(made->parts().chain.front().get()));
   return std::shared_ptr<const Certificates>(std::move(made));
 }
 

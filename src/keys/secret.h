@@ -67,8 +67,12 @@ class Secrets {
   void use_for_meetings_only();
   bool for_meetings_only() const { return for_meetings_only_; }
 
-  // What this process proves. The others it takes from those that have not changed theirs yet.
+  // What this process proves first. Others that it has are those of processes that have changed
+  // theirs before or will do so later.
   const Secret& first() const { return all_.front(); }
+  // In the order of the file, from its beginning again after the last.
+  const Secret& at(std::size_t attempt) const { return all_[attempt % all_.size()]; }
+  std::size_t count() const { return all_.size(); }
   const Secret* find(std::uint64_t id) const;
   // In the order of the file.
   std::vector<std::uint64_t> ids() const;

@@ -66,6 +66,12 @@ struct Known {
   LatestHellos hellos;
 };
 
+// What a session has for its callbacks.
+struct Notes {
+  std::size_t attempt = 0;
+  std::string objection;
+};
+
 // A session that stands for the secret. Null where OpenSSL has no memory.
 SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
@@ -104,7 +110,8 @@ std::string printable(std::string_view text) {
 
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_bytes,
                SSL_SESSION** session) {
-  const Secret& secret = known_to(ssl).secrets->first();
+  const std::size_t attempt = static_cast<const Notes*>(SSL_get_app_data(ssl))->attempt;
+  const Secret& secret = known_to(ssl).secrets->at(attempt);
   thread_local std::array<char, 16> identity;
   identity = identity_of(secret.id());
   *id = reinterpret_cast<const unsigned char*>(identity.data());
@@ -131,9 +138,9 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
 int check_job(int good, X509_STORE_CTX* context) {
   const int index = ::SSL_get_ex_data_X509_STORE_CTX_idx();
   auto* const ssl = static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, index));
-  auto& objection = *static_cast<std::string*>(SSL_get_app_data(ssl));
+  std::string& objection = static_cast<Notes*>(SSL_get_app_data(ssl))->objection;
   if (good != 1) {
-    objection = ::X509_verify_cert_error_string(::X509_STORE_CTX_get_error(context));
+    objection = reason_of(context);
     return 0;
   }
   if (::X509_STORE_CTX_get_error_depth(context) > 0) return 1;
@@ -168,7 +175,7 @@ struct TlsContext::Parts {
 struct TlsSession::Parts {
   std::shared_ptr<const TlsContext> context;
   TlsPtr<SSL> ssl;
-  std::string objection;
+  Notes notes;
   BIO* in = nullptr;   // the session's
   BIO* out = nullptr;  // the session's
   std::size_t received = 0;
@@ -218,6 +225,10 @@ bool TlsContext::has_certificates() const {
   return parts_->known.secrets->certificates() != nullptr;
 }
 
+std::size_t TlsContext::secrets() const {
+  return has_certificates() ? 1 : parts_->known.secrets->count();
+}
+
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const Secrets> secrets) {
   auto parts = std::make_unique<Parts>();
   parts->known.secrets = std::move(secrets);
@@ -250,7 +261,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(parts)));
 }
 
-TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side)
+TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side, std::size_t attempt)
     : parts_(std::make_unique<Parts>()) {
   parts_->context = std::move(context);
   parts_->ssl.reset(::SSL_new(parts_->context->parts_->context.get()));
@@ -259,7 +270,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side)
   LEEWAY_ASSERT(parts_->ssl != nullptr && parts_->in != nullptr && parts_->out != nullptr);
   SSL* const ssl = parts_->ssl.get();
   ::SSL_set_bio(ssl, parts_->in, parts_->out);
-  SSL_set_app_data(ssl, &parts_->objection);
+  parts_->notes.attempt = attempt;
+  SSL_set_app_data(ssl, &parts_->notes);
   if (side == Side::server) {
     ::SSL_set_accept_state(ssl);
     return;
@@ -310,7 +322,7 @@ void TlsSession::go_on(std::vector<std::byte>& plain) {
 }
 
 const std::string& TlsSession::objection() const {
-  return parts_->objection;
+  return parts_->notes.objection;
 }
 
 // The alert came over the session: from a server that has proved who it is.

@@ -36,6 +36,8 @@ class TlsContext {
   FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
   // Certificates prove who speaks, not a secret.
   bool has_certificates() const;
+  // Attempts of a client that prove different secrets.
+  std::size_t secrets() const;
 
  private:
   friend class TlsSession;
@@ -46,9 +48,10 @@ class TlsContext {
 
 class TlsSession {
  public:
-  // The client proves its first secret. The server takes any of its own.
+  // The client proves one secret, another one at each attempt until all had their turn. The server
+  // takes any of its own.
   enum class Side : std::uint8_t { client, server };
-  TlsSession(std::shared_ptr<const TlsContext> context, Side side);
+  TlsSession(std::shared_ptr<const TlsContext> context, Side side, std::size_t attempt = 0);
   ~TlsSession();
   TlsSession(TlsSession&&) noexcept;
 
