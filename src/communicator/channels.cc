@@ -32,7 +32,8 @@ Channels::Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(da
 
 Channels::~Channels() {
   if (hierarchy_ != nullptr) hierarchy_->close();
-  if (lanes_ != nullptr && driving::in_callback()) lanes_->abort();  // as channels do by themselves
+  if (lanes_ != nullptr && driving::in_callback())
+    lanes_->abort(driving::kDestroyed);  // as channels do by themselves
   std::vector<std::function<void()>> closing;
   if (near_ != nullptr && near_->close()) closing.emplace_back([this] { near_->close_side(); });
   if (exact_) closing.emplace_back([this] { exact_.reset(); });
@@ -174,15 +175,15 @@ std::uint32_t Channels::count_shrink(std::uint64_t group) {
   return shrinks_[group]++;
 }
 
-void Channels::abort() {
-  if (hierarchy_ != nullptr) hierarchy_->abort();
-  if (near_ != nullptr) near_->abort();
-  abort_datagrams();
+void Channels::abort(const char* how) {
+  if (hierarchy_ != nullptr) hierarchy_->abort(how);
+  if (near_ != nullptr) near_->abort(how);
+  abort_datagrams(how);
 }
 
-void Channels::abort_datagrams() {
-  datagrams_->abort();
-  visit_further([](Channel& channel) { channel.abort(); });
+void Channels::abort_datagrams(const char* how) {
+  datagrams_->abort(how);
+  visit_further([how](Channel& channel) { channel.abort(how); });
 }
 
 StatusCode Channels::state() const {

@@ -113,9 +113,9 @@ class Channels {
   // As Communicator::notify_payload().
   void ring();
 
-  void abort();
+  void abort(const char* how = driving::kAborted);
   // What abort() does to datagrams. It waits for nobody.
-  void abort_datagrams();
+  void abort_datagrams(const char* how);
   // The first of all channels that is not kOk.
   StatusCode state() const;
   Status status() const;

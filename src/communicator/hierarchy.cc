@@ -221,9 +221,9 @@ void Hierarchy::add_counters(Channel::Counters& rows) {
     tiers_[tier]->datagrams().add_counters(kPrefixes[tier], rows);
 }
 
-void Hierarchy::abort() {
+void Hierarchy::abort(const char* how) {
   for (const auto& tier : tiers_) {
-    if (tier != nullptr) tier->abort();
+    if (tier != nullptr) tier->abort(how);
   }
 }
 
@@ -247,7 +247,7 @@ void Hierarchy::close() {
   while (const std::shared_ptr<WorkState> work = oldest()) {
     if (driving::in_callback() ||
         !driving::Driver::wait_for(*work, until - driving::steady_now())) {
-      abort();
+      abort(driving::kDestroyed);
       break;
     }
   }

@@ -33,7 +33,7 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   // Any thread, also from a callback. The spec was validated; `place`: among all collectives of the
   // communicator.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
-  void abort();
+  void abort(const char* how);
   // Of the three communicators; names begin with "reduce_", "across_" and "spread_".
   void add_counters(Channel::Counters& rows);
   // Lets calls end as Channel's destructor does, and leaves the three communicators.

@@ -108,8 +108,8 @@ std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec, std::uint64_t
   return work;
 }
 
-void Lanes::abort() {
-  for (const auto& lane : further_) lane->abort();
+void Lanes::abort(const char* how) {
+  for (const auto& lane : further_) lane->abort(how);
 }
 
 void Lanes::close(std::vector<std::function<void()>>& closing) {

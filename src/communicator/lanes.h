@@ -33,7 +33,7 @@ class Lanes {
 
   // Without lane 0.
   const std::vector<std::unique_ptr<Channel>>& further() const { return further_; }
-  void abort();
+  void abort(const char* how);
   // Closes all at the same time; each may have to wait for peers.
   void close(std::vector<std::function<void()>>& closing);
 

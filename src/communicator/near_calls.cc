@@ -20,8 +20,8 @@ std::atomic<int> arenas{0};
 // So long the thread stays with nothing to do.
 constexpr std::chrono::milliseconds kThreadLingers(100);
 
-Status closed(Rank self) {
-  return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", unsigned{self});
+Status ended(Rank self, const char* how) {
+  return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{self}, how);
 }
 
 void conclude(WorkState& work, Result<CollectiveReport> outcome) {
@@ -97,20 +97,20 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   auto work = std::make_shared<WorkState>(spec);
   work->driver = parent_.datagrams().driver();
   work->request.submitted = driving::steady_now();
-  bool refused = false;
+  const char* refused = nullptr;
   bool serving = true;
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    refused = aborted_;
-    if (!refused) number = ++issued_;
-    if (!refused && !serving_) serving = serving_ = begin_serving();
+    refused = ended_;
+    if (refused == nullptr) number = ++issued_;
+    if (refused == nullptr && !serving_) serving = serving_ = begin_serving();
     if (!serving) station_.go_elsewhere(number);
-    if (!refused && serving) queue_.push_back({work, number});
+    if (refused == nullptr && serving) queue_.push_back({work, number});
   }
   if (!serving) return parent_.start_by_datagrams(spec, number);
   turned_.notify_all();
-  if (refused) conclude(*work, closed(parent_.rank()));
+  if (refused != nullptr) conclude(*work, ended(parent_.rank(), refused));
   return work;
 }
 
@@ -132,8 +132,8 @@ void NearCalls::serve(const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] {
     {
       const std::lock_guard lock(mutex_);
-      aborted_ = true;
-      if (running_) station_.abort();
+      ended_ = driving::kAborted;
+      if (running_) station_.abort(driving::kAborted);
     }
     turned_.notify_all();
   });
@@ -222,7 +222,7 @@ Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
   {
     std::unique_lock lock(mutex_);
     turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
-    if (aborted_) return closed(parent_.rank());
+    if (ended_ != nullptr) return ended(parent_.rank(), ended_);
     taken_ = true;
     number = ++issued_;
   }
@@ -234,22 +234,24 @@ Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
 
 void NearCalls::cancel_queued() {
   std::deque<Queued> queued;
+  const char* how = driving::kDestroyed;
   {
     const std::lock_guard lock(mutex_);
     queued.swap(queue_);
+    if (ended_ != nullptr) how = ended_;
   }
-  for (const Queued& one : queued) conclude(*one.work, closed(parent_.rank()));
+  for (const Queued& one : queued) conclude(*one.work, ended(parent_.rank(), how));
 }
 
-void NearCalls::abort() {
+void NearCalls::abort(const char* how) {
   if (generation_ != driving::fork_generation()) return;
   {
     const std::lock_guard lock(mutex_);
-    aborted_ = true;
+    ended_ = how;
   }
-  station_.abort();
+  station_.abort(how);
   side_->abort();
-  parent_.abort_datagrams();  // the call under way may have gone there
+  parent_.abort_datagrams(how);  // the call under way may have gone there
   cancel_queued();
   std::unique_lock lock(mutex_);
   turned_.wait(lock, [this] { return !taken_; });
@@ -276,9 +278,9 @@ bool NearCalls::close() {
     const bool ended =
         turned_.wait_for(lock, patience, [this] { return !taken_ && queue_.empty(); });
     lock.unlock();
-    if (!ended) abort();
+    if (!ended) abort(driving::kDestroyed);
   } else {
-    abort();
+    abort(driving::kDestroyed);
   }
   if (!station_.aborted()) station_.leave(near::Gone::left);
   caller_.close();

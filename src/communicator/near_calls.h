@@ -40,7 +40,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   std::uint64_t note_elsewhere();
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // What is under way fails now, and its memory is free.
-  void abort();
+  void abort(const char* how = driving::kAborted);
   void add_counters(Channel::Counters& rows) const;
   // Lets calls end as Channel's destructor does, and leaves. False: that is the parent's business,
   // and this is the child of a fork.
@@ -85,7 +85,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   bool running_ = false;      // it is the thread's
   bool serving_ = false;      // the thread looks at the queue
   bool closed_ = false;
-  bool aborted_ = false;
+  const char* ended_ = nullptr;  // how, where it was aborted
   std::deque<Queued> queue_;
   Thread thread_;  // for calls that nobody waits for
 };

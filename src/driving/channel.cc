@@ -46,7 +46,7 @@ Channel::~Channel() {
     (void)new (std::nothrow) std::shared_ptr<Driver>(driver_);
     return;
   }
-  if (in_callback()) abort();
+  if (in_callback()) abort(kDestroyed);
   if (state() != StatusCode::kCancelled) leave();
   quit();
 }
@@ -172,12 +172,12 @@ Status Channel::status() {
   return why_;
 }
 
-void Channel::abort() {
+void Channel::abort(const char* how) {
   if (generation_ != fork_generation() || state() == StatusCode::kCancelled) return;
   Driver::Session session(*driver_);
   if (!failure_.ok()) return;
   failure_ = why_ =
-      Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", config().self);
+      Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self, how);
   state_.store(StatusCode::kCancelled, std::memory_order_release);
   const Instant now = steady_now();
   member_->engine().cancel_all(now, failure_);
@@ -205,8 +205,8 @@ void Channel::leave() {
     const Instant now = steady_now();
     if (!finished) {
       member_->engine().cancel_all(
-          now,
-          Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config().self));
+          now, Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self,
+                             kDestroyed));
     }
     endpoint().leave(now);
     session.node().touch(*member_);

@@ -15,6 +15,10 @@
 
 namespace leeway::driving {
 
+// How calls under way came to their end.
+inline constexpr const char* kAborted = "was aborted";
+inline constexpr const char* kDestroyed = "was destroyed";
+
 class Channel final : private MemoryWatcher {
  public:
   using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
@@ -80,8 +84,8 @@ class Channel final : private MemoryWatcher {
   Duration closing_patience();
 
   // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
-  // told once, and nobody is waited for. Any thread.
-  void abort();
+  // told once, and nobody is waited for. `how` is for the texts. Any thread.
+  void abort(const char* how = kAborted);
   // kOk while all is well; else why operations fail. Any thread; a load.
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
   // The same with its text.

@@ -82,10 +82,7 @@ Status Caller::fail(const Status& status) {
 }
 
 Status Caller::await(std::uint64_t step) {
-  if (station_.aborted()) {
-    return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted",
-                         unsigned{arena_.self()});
-  }
+  if (station_.aborted()) return station_.ended();
   return station_.await_all(terms_, step);
 }
 

@@ -116,8 +116,13 @@ void Station::note_freed() {
   arena_.own_line().freed.fetch_add(1);
 }
 
-void Station::abort() {
-  aborted_ = true;
+Status Station::ended() const {
+  return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{arena_.self()},
+                       how_.load());
+}
+
+void Station::abort(const char* how) {
+  how_ = how;
   leave(Gone::aborted);
   const std::uint32_t asleep = arena_.own_line().asleep.load();
   if (asleep != 0) futex_wake(arena_.line(static_cast<Rank>(asleep - 1)).steps);
@@ -161,9 +166,7 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
 // Of all peers, whichever is waited for first: one that gave up ends the call for all.
 Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now) {
   const unsigned self = arena_.self();
-  if (aborted_) {
-    return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", self);
-  }
+  if (aborted()) return ended();
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer == arena_.self()) continue;
     const Line& line = arena_.line(peer);
@@ -181,7 +184,8 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
     if (!gave_up && gone == Gone::no) continue;
     if (goal.reached(line)) continue;  // before that
     if (gone == Gone::aborted)
-      return this->gone(terms, peer, "left the operation: its communicator was aborted");
+      return this->gone(terms, peer,
+                        "left the operation: its communicator was aborted or destroyed");
     if (gave_up) return failed_there(terms, peer);
     return this->gone(terms, peer, "has left the communicator");
   }
@@ -209,7 +213,7 @@ void Station::sleep(const Line& line, Rank peer, const Goal& goal, Duration pati
   ShortWord& asleep = arena_.own_line().asleep;
   const std::uint32_t seen = line.steps.load();
   asleep.store(peer + 1u);
-  const bool changed = line.steps.load() != seen || goal.reached(line) || aborted_;
+  const bool changed = line.steps.load() != seen || goal.reached(line) || aborted();
   if (!changed) futex_wait(line.steps, seen, patience);
   asleep.store(0);
 }

@@ -67,9 +67,11 @@ class Station {
   // that it was what it should be.
   Status check_none_gave_up(const Terms& terms) const;
 
-  // Any thread. The wait under way fails, if there is one, and so do those to come.
-  void abort();
-  bool aborted() const { return aborted_.load(std::memory_order_relaxed); }
+  // Any thread. The wait under way fails, if there is one, and so do those to come: with `how`,
+  // which stays valid, in the text.
+  void abort(const char* how);
+  bool aborted() const { return how_.load(std::memory_order_relaxed) != nullptr; }
+  Status ended() const;
 
  private:
   void ring();
@@ -92,7 +94,7 @@ class Station {
   const Arena arena_;
   const Surroundings surroundings_;
   std::atomic<std::uint32_t> steps_{0};
-  std::atomic<bool> aborted_{false};
+  std::atomic<const char*> how_{nullptr};  // aborted, where there is one
 };
 
 }  // namespace leeway::near

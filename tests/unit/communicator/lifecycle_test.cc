@@ -435,6 +435,18 @@ TEST(OnDone, ACallbackMayDestroyItsCommunicator) {
   }
 }
 
+TEST(OnDone, ACallUnderWayIsToldThatItsCommunicatorWasDestroyed) {
+  Group group = make_living_group(2);
+  std::vector<float> values(3, 1.0f);
+  Work done = group[0]->all_reduce_async(std::span(values).first(1));
+  ASSERT_TRUE(group[1]->all_reduce(std::span(values).last(1)).ok());
+  ASSERT_TRUE(done.wait().ok());
+  Work begun = group[0]->all_reduce_async(std::span(values).first(1));
+  done.on_done([&] { group[0].reset(); });
+  EXPECT_EQ(begun.wait().status().code(), StatusCode::kCancelled);
+  EXPECT_THAT(begun.wait().status().c_str(), HasSubstr("communicator was destroyed"));
+}
+
 TEST(WaitAny, ReturnsTheFirstThatIsDone) {
   Group group = make_living_group(2);
   std::vector<float> never(1000, 1.0f);

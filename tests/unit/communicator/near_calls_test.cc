@@ -213,6 +213,20 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
+// In a callback there is no time to let calls end.
+TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
+  Group group = near_group(2);
+  std::vector<float> values(4, 1.0f);
+  Work done = group[0]->all_reduce_async(std::span(values).first(1));
+  ASSERT_TRUE(group[1]->all_reduce(std::span(values).last(1)).ok());
+  ASSERT_TRUE(done.wait().ok());
+  Work begun = group[0]->all_reduce_async(std::span(values).first(2));
+  Work next = group[0]->all_reduce_async(std::span(values).last(2));
+  done.on_done([&] { group[0].reset(); });
+  EXPECT_THAT(begun.wait().status().c_str(), HasSubstr("communicator was destroyed"));
+  EXPECT_THAT(next.wait().status().c_str(), HasSubstr("communicator was destroyed"));
+}
+
 TEST_F(NearCallsOfAGroup, ARankThatIsGoneEndsThoseOfOthers) {
   Group group = near_group(2);
   expect_sums(group);

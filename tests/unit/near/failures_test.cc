@@ -133,7 +133,7 @@ TEST(Failures, AbortEndsTheCallUnderWayAndThoseToCome) {
   Status status;
   std::thread calling([&] { status = call(ranks, 0); });
   ranks.await(0, progress_of(1, 1));
-  ranks.station(0).abort();
+  ranks.station(0).abort("was aborted");
   calling.join();
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(call(ranks, 0).code(), StatusCode::kCancelled);

@@ -104,7 +104,7 @@ TEST(StationWait, HearsThatAPeerIsDead) {
 
 TEST(StationWait, IsEndedByAbort) {
   Ranks ranks(2);
-  const Status status = waits_until(ranks, [&] { ranks.station(0).abort(); });
+  const Status status = waits_until(ranks, [&] { ranks.station(0).abort("was aborted"); });
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(ranks.line(0).gone, static_cast<std::uint32_t>(Gone::aborted));
 }
