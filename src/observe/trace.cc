@@ -88,6 +88,7 @@ std::shared_ptr<Trace> Trace::of(const Options& options) {
 Trace::Trace(std::FILE* file, const Options& options, const rendezvous::Log& log,
              std::size_t bytes_max)
     : file_(file),
+      path_(path_of(options.trace, options.rank.value_or(0), options.world_size.value_or(1))),
       bytes_max_(bytes_max),
       log_(log.level(), log.rank()),
       began_(driving::steady_now()) {
@@ -184,7 +185,7 @@ void Trace::write_all(const std::stop_token& stop) {
       taken_.swap(notes_);
     }
     for (const Note& note : taken_) write(note);
-    if (!taken_.empty()) std::fflush(file_);  // of a process that is killed the file has the rest
+    if (!taken_.empty()) flush();  // of a process that is killed the file has the rest
     taken_.clear();
     const std::uint64_t dropped = dropped_;
     if (dropped == dropped_told_) continue;
@@ -197,7 +198,7 @@ void Trace::write_all(const std::stop_token& stop) {
     dropped_told_ = dropped;
     write_record(text.data(), length);
   }
-  std::fflush(file_);
+  flush();
 }
 
 void Trace::write(const Note& note) {
@@ -242,6 +243,14 @@ void Trace::write(const Note& note) {
       break;
   }
   write_record(text.data(), length);
+}
+
+// What a disk does not take is lost, and so is the order of what would come after it.
+void Trace::flush() {
+  if (std::fflush(file_) == 0 || full_) return;
+  full_ = true;
+  log_.print(LogLevel::warn, "trace cut", "the trace ends early: %s: %s; the job goes on",
+             path_.c_str(), std::strerror(errno));
 }
 
 void Trace::write_record(const char* text, int length) {

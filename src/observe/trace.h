@@ -2,7 +2,7 @@
 //
 // Whoever has something to note leaves it in a bounded buffer and never waits; a thread of the
 // trace's own makes text of it. What finds no room is counted, and the file says so. At 64 MiB the
-// file ends, and says that, too.
+// file ends, and says that, too. It ends where the disk takes no more, which is a line of the log.
 #pragma once
 
 #include <atomic>
@@ -68,9 +68,11 @@ class Trace {
   void leave(const Note& note);
   void write_all(const std::stop_token& stop);
   void write(const Note& note);
+  void flush();
   void write_record(const char* text, int length);
 
   std::FILE* const file_;
+  const std::string path_;
   const std::size_t bytes_max_;
   rendezvous::Log log_;
   const Instant began_;

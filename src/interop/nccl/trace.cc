@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "interop/nccl/debug.h"
+
 namespace leeway::nccl {
 namespace {
 
@@ -83,8 +85,11 @@ Status Trace::open(const std::string& file) {
 void Trace::write(const Where& where, const Operation& operation,
                   const Result<CollectiveReport>& outcome) const {
   const std::string line = trace_line(where, operation, outcome);
-  // A full disk must not end a training run, and there is nobody else to tell.
-  if (::write(file_, line.data(), line.size()) < 0) return;
+  // A full disk must not end a training run.
+  const ssize_t written = ::write(file_, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()) || told_.exchange(true)) return;
+  say(std::string("LEEWAY_NCCL_TRACE lacks lines from now on: ") +
+      (written < 0 ? std::strerror(errno) : "the disk is full"));
 }
 
 }  // namespace leeway::nccl

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <atomic>
+
 #include "interop/nccl/operation.h"
 #include "leeway/report.h"
 #include "leeway/status.h"
@@ -27,6 +29,7 @@ class Trace {
 
  private:
   int file_ = -1;
+  mutable std::atomic<bool> told_{false};  // that it lacks lines
 };
 
 // The line, with its end.

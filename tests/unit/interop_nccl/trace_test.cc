@@ -51,5 +51,17 @@ TEST(NcclTrace, AFileThatCannotBeWrittenIsNamed) {
   EXPECT_THAT(trace.open("/nowhere/trace").c_str(), HasSubstr("/nowhere/trace"));
 }
 
+TEST(NcclTrace, SaysOnceThatTheDiskIsFull) {
+  Trace trace;
+  ASSERT_TRUE(trace.open("/dev/full").ok());
+  ::testing::internal::CaptureStderr();
+  for (int line = 0; line < 3; ++line)
+    trace.write({"dp", 4, 1, 8}, all_reduce(), CollectiveReport());
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              HasSubstr("LEEWAY_NCCL_TRACE lacks lines from now on: No space left on device"));
+  EXPECT_EQ(said.find("lacks"), said.rfind("lacks"));
+}
+
 }  // namespace
 }  // namespace leeway::nccl

@@ -137,6 +137,23 @@ TEST(Trace, EndsWhereItIsFullAndSaysSo) {
   std::filesystem::remove(path);
 }
 
+TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
+  ::testing::internal::CaptureStderr();
+  {
+    Options options;
+    options.trace = "/dev/full";
+    const auto trace = Trace::of(options);
+    ASSERT_NE(trace, nullptr);
+    for (int round = 0; round < 3; ++round)
+      trace->sent(driving::steady_now(), 1, wire::PacketType::data, 1, 1000);
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              ::testing::HasSubstr(
+                  "the trace ends early: /dev/full: No space left on device; the job goes on"));
+  EXPECT_EQ(said.find("early"), said.rfind("early"));
+}
+
 TEST(Trace, WhatFindsNoRoomIsCounted) {
   const std::string path = scratch("trace_dropped_test.sqlog");
   std::uint64_t written = 0;
