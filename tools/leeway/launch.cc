@@ -24,9 +24,7 @@ namespace {
 // A rank started by us dies with us, even when we are killed in a way that leaves no time to say
 // so.
 void die_with_launcher() {
-  const char* const launcher = std::getenv(kLauncherVariable);
-  if (launcher != nullptr && std::to_string(::getppid()) == launcher)
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (is_started_by_launcher()) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 std::vector<std::string> own_command_line() {
@@ -72,6 +70,11 @@ Result<LaunchResult> join_launched(const rendezvous::Launcher& launcher, int ran
 }
 
 }  // namespace
+
+bool is_started_by_launcher() {
+  const char* const launcher = std::getenv(kLauncherVariable);
+  return launcher != nullptr && std::to_string(::getppid()) == launcher;
+}
 
 Result<LaunchResult> launch_local_ranks(int ranks) {
   const auto launcher = rendezvous::detect_launcher(rendezvous::process_environment());

@@ -29,4 +29,7 @@ struct LaunchResult {
 // sent to /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
+// launch_local_ranks() of this process's parent started it.
+bool is_started_by_launcher();
+
 }  // namespace leeway::tools

@@ -14,6 +14,7 @@
 
 #include "commands.h"
 #include "exit_code.h"
+#include "farewell.h"
 #include "launch.h"
 #include "leeway/communicator.h"
 #include "leeway/version.h"
@@ -87,10 +88,11 @@ void add_options(CLI::App& command, Arguments& a) {
                      "Also write the rows to this file (- for standard output)");
 }
 
-// All ranks refuse the same arguments for the same reason, so that only rank 0 says it; other
-// errors are each rank's own.
+// Ranks that `--ranks` started have the same arguments, files and variables: rank 0 alone says what
+// is wrong with them. Elsewhere each rank is its own host's.
 int complain_of_rank(const Status& status, int rank) {
-  return is_usage(status) && rank != 0 ? kExitUsage : complain(status);
+  const bool said_by_rank_0 = is_usage(status) && rank != 0 && is_started_by_launcher();
+  return said_by_rank_0 ? kExitUsage : complain(status);
 }
 
 void print(const std::string& text) {
@@ -170,9 +172,9 @@ Status conclude(const Communicator& communicator, const Settings& settings,
                                                 communicator.size(), cost));
 }
 
-Result<int> run_rank(const Options& options, const Settings& settings) {
+Result<int> run_rank(const Options& options, const Settings& settings, Farewell& farewell) {
   const Footprint before = measure_footprint();
-  auto created = Communicator::create(options);
+  auto created = farewell.create(options);
   if (!created.ok()) return created.status();
   Communicator& communicator = **created;
   const bool is_printer = communicator.rank() == 0;
@@ -210,18 +212,24 @@ Result<int> run_rank(const Options& options, const Settings& settings) {
 
 int run(Arguments arguments) {
   const auto settings = understand(arguments);
-  if (!settings.ok()) return complain_of_rank(settings.status(), 0);
+  if (!settings.ok()) return complain(settings.status());
   auto options = communicator_options(arguments);
-  if (!options.ok()) return complain_of_rank(options.status(), 0);
+  if (!options.ok()) return complain(options.status());
   if (arguments.ranks == 0 && !options->world_size) arguments.ranks = kRanksDefault;
   const auto launched = launch_local_ranks(arguments.ranks);
-  if (!launched.ok()) return complain_of_rank(launched.status(), 0);
+  if (!launched.ok()) return complain(launched.status());
   if (!launched->is_worker) return launched->exit_code;
   if (!options->world_size) {  // one rank, and no launcher that would have said so
     options->rank = 0;
     options->world_size = 1;
   }
-  const auto exit_code = run_rank(*options, *settings);
+  Farewell farewell;
+  const auto exit_code = run_rank(*options, *settings, farewell);
+  if (farewell.exit_code() != 0) {
+    std::fprintf(stderr, "leeway: rank %d was interrupted, and has told the others\n",
+                 options->rank.value_or(0));
+    return farewell.exit_code();
+  }
   return exit_code.ok() ? *exit_code
                         : complain_of_rank(exit_code.status(), options->rank.value_or(0));
 }

@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "exit_code.h"
+#include "farewell.h"
 #include "launch.h"
 #include "leeway/communicator.h"
 #include "text_file.h"
@@ -143,8 +144,8 @@ Result<Corpus> load_corpus(const Settings& settings) {
 // One run over a communicator of its own, so that its losses depend on its seed alone and its
 // counts are its own.
 Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
-                           const char* name) {
-  const auto communicator = Communicator::create(communicator_options(settings, seed));
+                           const char* name, Farewell& farewell) {
+  const auto communicator = farewell.create(communicator_options(settings, seed));
   if (!communicator.ok()) return communicator.status();
   const bool shows = (*communicator)->rank() == 0;
   const std::string label = std::string(name) + ", seed " + std::to_string(seed);
@@ -152,18 +153,19 @@ Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::
   return train::train(**communicator, corpus, settings, seed, progress);
 }
 
-Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
+Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
+                             Farewell& farewell) {
   SeedOutcome outcome{.seed = seed};
-  auto lossy = run_once(settings, corpus, seed, "lossy run");
+  auto lossy = run_once(settings, corpus, seed, "lossy run", farewell);
   if (!lossy.ok()) return lossy.status();
   outcome.lossy = *lossy;
   if (settings.compute.baseline) {
-    auto whole = run_once(without_threshold(settings), corpus, seed, "no threshold");
+    auto whole = run_once(without_threshold(settings), corpus, seed, "no threshold", farewell);
     if (!whole.ok()) return whole.status();
     outcome.no_threshold = *whole;
   }
   if (!settings.twin) return outcome;
-  auto twin = run_once(loss_free_twin(settings), corpus, seed, "loss-free twin");
+  auto twin = run_once(loss_free_twin(settings), corpus, seed, "loss-free twin", farewell);
   if (!twin.ok()) return twin.status();
   outcome.twin = *twin;
   return outcome;
@@ -181,7 +183,7 @@ Status publish(const TrainReport& report) {
   return write_text(report.settings.json_path, to_json(report));
 }
 
-Status run_rank(const Settings& settings, const Corpus& corpus) {
+Status run_rank(const Settings& settings, const Corpus& corpus, Farewell& farewell) {
   use_one_compute_thread();
   TrainReport report;
   report.settings = settings;
@@ -191,7 +193,8 @@ Status run_rank(const Settings& settings, const Corpus& corpus) {
   const bool reports = settings.communicator.rank.value_or(0) == 0;
   if (reports) print(format_header(report, corpus));
   for (int i = 0; i < settings.repeat; ++i) {
-    auto outcome = run_seed(settings, corpus, settings.seed + static_cast<std::uint64_t>(i));
+    auto outcome =
+        run_seed(settings, corpus, settings.seed + static_cast<std::uint64_t>(i), farewell);
     if (!outcome.ok()) return outcome.status();
     report.outcomes.push_back(*outcome);
     if (reports && settings.repeat > 1) print(format_seed(*outcome));
@@ -213,7 +216,13 @@ int run(Arguments arguments) {
   const auto launched = launch_local_ranks(arguments.ranks);
   if (!launched.ok()) return complain(launched.status());
   if (!launched->is_worker) return launched->exit_code;
-  const Status status = run_rank(*settings, *corpus);
+  Farewell farewell;
+  const Status status = run_rank(*settings, *corpus, farewell);
+  if (farewell.exit_code() != 0) {
+    std::fprintf(stderr, "leeway: rank %d was interrupted, and has told the others\n",
+                 settings->communicator.rank.value_or(0));
+    return farewell.exit_code();
+  }
   return status.ok() ? 0 : complain(status);
 }
 

@@ -1,10 +1,12 @@
 #include <string>
 
+#include "base/environment.h"
 #include "doctor/probes.h"
 #include "keys/certificates.h"
 #include "keys/secret.h"
 #include "leeway/options.h"
 #include "rendezvous/tcp_security.h"
+#include "rendezvous/variable_names.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -101,6 +103,10 @@ void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& 
   if (options.ok() && !options->secret_file.empty()) findings.push_back(secret(*options));
   if (options.ok() && rendezvous::credentials_of(*options).certificates.any())
     findings.push_back(certificates(*options));
+  for (const rendezvous::OddVariable& odd : rendezvous::odd_variables(environment())) {
+    findings.push_back({kVariableSection, odd.name, Verdict::missing, odd.text(),
+                        "correct the name, or unset " + odd.name});
+  }
   for (const rendezvous::EnvironmentVariable& variable : rendezvous::environment_variables()) {
     findings.push_back(variable_finding(variable, get));
   }

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "exit_code.h"
+#include "interrupt.h"
 #include "report/report.h"
 #include "report/run_json.h"
-#include "sim/interrupt.h"
 #include "sim/progress.h"
 #include "sim/publish.h"
 #include "sim/repeat_command.h"

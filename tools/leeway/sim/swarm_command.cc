@@ -15,7 +15,7 @@
 
 #include "adversary/adversary.h"
 #include "exit_code.h"
-#include "sim/interrupt.h"
+#include "interrupt.h"
 #include "sim/plan.h"
 #include "sim/progress.h"
 #include "sim/repeat_command.h"

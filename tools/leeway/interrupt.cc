@@ -1,8 +1,8 @@
-#include "sim/interrupt.h"
+#include "interrupt.h"
 
 #include <csignal>
 
-namespace leeway::tools::simulation {
+namespace leeway::tools {
 namespace {
 
 // A signal handler can reach nothing but what lies outside every object.
@@ -47,4 +47,4 @@ int InterruptGuard::exit_code() const {
   return received == 0 ? 0 : 128 + received;
 }
 
-}  // namespace leeway::tools::simulation
+}  // namespace leeway::tools

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace leeway::tools::simulation {
+namespace leeway::tools {
 
 // While one exists, the first SIGINT or SIGTERM sets flag() and nothing else. One at a time.
 class InterruptGuard {
@@ -18,4 +18,4 @@ class InterruptGuard {
   int exit_code() const;
 };
 
-}  // namespace leeway::tools::simulation
+}  // namespace leeway::tools
