@@ -7,6 +7,7 @@
 #include "interop/nccl/debug.h"
 #include "interop/nccl/devices.h"
 #include "interop/nccl/hierarchy/hierarchy.h"
+#include "interop/nccl/joining.h"
 
 namespace leeway::nccl {
 namespace {
@@ -168,6 +169,10 @@ void Comm::join_hierarchy(const HierarchyPlan& plan) {
 }
 
 void Comm::become_ready(const std::shared_ptr<Hierarchy>& hierarchy) {
+  if (const auto communicator = shows(DebugLevel::info) ? hold() : nullptr) {
+    info("comm \"" + config_.name + "\" rank " + std::to_string(rank_) + " nranks " +
+         std::to_string(size_) + ": " + way_of(*communicator));
+  }
   bool over = false;
   {
     const std::lock_guard lock(mutex_);

@@ -19,6 +19,7 @@ Context::Context() {
   auto rules = Policy::read(settings.policy);
   if (rules.ok()) {
     policy = std::move(*rules);
+    for (const std::string& idle : policy.idle_rules()) say("LEEWAY_NCCL_POLICY: " + idle);
   } else {
     status = rules.status();
   }
@@ -28,6 +29,7 @@ Context::Context() {
 Context& Context::get() {
   static Context* const context = [] {
     auto* const made = new Context;  // never destroyed: programs call while they exit
+    say_version(made->settings.version);
     std::string names;
     for (const std::string& name : ignored_variables(environment())) names += " " + name;
     if (!names.empty()) info("variables that mean nothing to Leeway and are ignored:" + names);

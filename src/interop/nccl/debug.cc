@@ -13,6 +13,9 @@
 #include <mutex>
 
 #include "interop/nccl/context.h"
+#include "leeway/version.h"
+#include "rendezvous/environment.h"
+#include "rendezvous/log.h"
 
 namespace leeway::nccl {
 namespace {
@@ -49,6 +52,11 @@ class Debug {
     line.append(" [0] ").append(name).append(" ").append(text).append("\n");
     // One write, so that lines of several ranks do not mix. Nobody is told where it fails.
     if (::write(file_, line.data(), line.size()) < 0) return;
+  }
+
+  bool shows(DebugLevel level) {
+    const std::lock_guard lock(mutex_);
+    return level_ >= level;
   }
 
   void keep(std::string_view text) {
@@ -112,6 +120,23 @@ void warn(std::string_view text) {
 
 void info(std::string_view text) {
   Debug::get().print(DebugLevel::info, "NCCL INFO", text);
+}
+
+void say_version(int code) {
+  const std::string text = std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) +
+                           "." + std::to_string(code % 100) + ", by Leeway " LEEWAY_VERSION_STRING;
+  Debug::get().print(DebugLevel::version, "NCCL version", text);
+}
+
+bool shows(DebugLevel level) {
+  return Debug::get().shows(level);
+}
+
+void say(std::string_view text) {
+  if (shows(DebugLevel::warn)) return warn(text);
+  rendezvous::Log log(rendezvous::log_level(rendezvous::process_environment()), kNoRank);
+  log.print(rendezvous::LogLevel::warn, "nccl", "NCCL: %.*s", static_cast<int>(text.size()),
+            text.data());
 }
 
 Code failed(Code code, std::string_view text) {

@@ -21,6 +21,12 @@ std::string debug_file_name(std::string_view pattern, std::string_view host, int
 // A line "host:process:thread [0] LEVEL text", at WARN and above, or at INFO.
 void warn(std::string_view text);
 void info(std::string_view text);
+// At VERSION and above: what answers as NCCL of this version_code().
+void say_version(int code);
+// What an operator has to hear of: at WARN, or where NCCL_DEBUG hides that, as a line of Leeway's
+// log.
+void say(std::string_view text);
+bool shows(DebugLevel level);
 
 // Logs the text at WARN, keeps it for last_error(), and returns the code.
 Code failed(Code code, std::string_view text);

@@ -29,6 +29,20 @@ Result<Options> options_for(int ranks, int rank) {
   return options;
 }
 
+// With its address; empty where neither is known.
+std::string interface_of(const Options& options) {
+  std::string address = options.bind_address;
+  if (address.empty()) {
+    const auto towards = rendezvous::address_towards(options.rendezvous);
+    if (!towards.ok()) return {};
+    address = rendezvous::unmapped(*towards).to_string();
+  }
+  for (const LocalAddress& local : addresses_of_host()) {
+    if (text_of(local.address) == address) return local.interface + " " + address;
+  }
+  return address;
+}
+
 // The id of a place that everybody knows: it has no secret.
 Result<UniqueId> id_of_place(const std::string& place) {
   const auto where = rendezvous::parse_host_port(place);
@@ -92,6 +106,19 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks) 
   options->transport = TransportKind::inproc;
   options->communicator_name = "nccl-in-process";
   return Communicator::create_inproc(ranks, *options);
+}
+
+std::string way_of(const Communicator& communicator) {
+  const std::string datagrams(to_string(communicator.transport()));
+  if (communicator.transport() == TransportKind::inproc) return "over the memory of this process";
+  std::string text = "over " + datagrams;
+  if (communicator.exact_transport() != communicator.transport())
+    text.append(", exact calls over ").append(to_string(communicator.exact_transport()));
+  const Options& options = communicator.options();
+  const std::string from = interface_of(options);
+  if (!from.empty()) text.append(", from ").append(from);
+  const bool sealed = has_credentials(options) || !options.secret.empty();
+  return text + (sealed ? ", sealed" : ", not sealed");
 }
 
 void leave_at_exit() {

@@ -21,10 +21,16 @@ constexpr std::array<std::string_view, kKindCount> kTitles = {
     "AllReduce", "ReduceScatter", "Reduce",  "Broadcast", "AllGather",
     "AlltoAll",  "Gather",        "Scatter", "Send",      "Recv"};
 
+constexpr std::uint32_t bit_of(DataType type) {
+  return 1U << static_cast<int>(type);
+}
+constexpr std::uint32_t kLossyTypes =
+    bit_of(DataType::f32) | bit_of(DataType::f16) | bit_of(DataType::bf16);
+
 bool may_be_lossy(Kind kind, ReduceOp op, DataType type, std::size_t bytes) {
   const bool sums = op == ReduceOp::sum || op == ReduceOp::avg || op == ReduceOp::premul_sum;
-  const bool floats = type == DataType::f32 || type == DataType::f16 || type == DataType::bf16;
-  return reduces(kind) && sums && floats && bytes >= Policy::kLossyBytesMin;
+  return reduces(kind) && sums && (kLossyTypes & bit_of(type)) != 0 &&
+         bytes >= Policy::kLossyBytesMin;
 }
 
 }  // namespace
@@ -69,6 +75,52 @@ std::string Policy::Rule::canonical() const {
                 static_cast<long long>(outcome.delivery.deadline.count()),
                 static_cast<int>(outcome.estimator));
   return head.data() + to_string(outcome.codec) + "\n";
+}
+
+Policy::Rule Policy::Rule::effective() const {
+  Rule out = *this;
+  if (by_nccl || outcome.delivery.kind == Delivery::Kind::exact) return out;
+  out.kinds = 0;
+  for (int kind = 0; kind < kKindCount; ++kind) {
+    if (reduces(static_cast<Kind>(kind))) out.kinds |= kinds & 1U << kind;
+  }
+  out.types &= kLossyTypes;
+  out.bytes_min = std::max<std::uint64_t>(bytes_min, kLossyBytesMin);
+  return out;
+}
+
+bool Policy::Rule::covers(const Rule& other) const {
+  return (other.kinds & ~kinds) == 0 && (other.types & ~types) == 0 &&
+         bytes_min <= other.bytes_min && bytes_max >= other.bytes_max &&
+         (name == "*" || name == other.name) && (!size || size == other.size) &&
+         (!world || other.world) && (!ordinal || ordinal == other.ordinal);
+}
+
+std::vector<std::string> Policy::idle_rules() const {
+  std::vector<std::string> idle;
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const Rule rule = rules_[i].effective();
+    std::string why;
+    if (rule.kinds == 0) {
+      why = "only all_reduce, reduce_scatter and reduce may be lossy";
+    } else if (rule.types == 0) {
+      why = "only f32, f16 and bf16 may be lossy";
+    } else if (rules_[i].bytes_min > rule.bytes_max) {
+      why = "no size is within its bounds";
+    } else if (rule.bytes_min > rule.bytes_max) {
+      why = "less than 64 KiB stays exact in any case";
+    } else {
+      const auto before =
+          std::find_if(rules_.begin(), rules_.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const Rule& one) { return one.covers(rule); });
+      if (before != rules_.begin() + static_cast<std::ptrdiff_t>(i))
+        why = "rule " + std::to_string(before - rules_.begin() + 1) + " takes all its calls";
+    }
+    if (why.empty()) continue;
+    idle.push_back("rule " + std::to_string(i + 1) + ", \"" + rule.text +
+                   "\", decides nothing: " + why);
+  }
+  return idle;
 }
 
 Policy Policy::of(const Group& group) const {

@@ -50,6 +50,9 @@ class Policy {
   // Some rule says so of some call.
   bool says_nccl() const;
 
+  // Of each rule that can never decide a call, which one it is and why.
+  std::vector<std::string> idle_rules() const;
+
   // Equal on ranks that treat all calls alike.
   std::uint64_t fingerprint() const;
 
@@ -65,8 +68,13 @@ class Policy {
     std::optional<std::uint64_t> ordinal;
     CollectiveOptions outcome;
     bool by_nccl = false;  // in place of it
+    std::string text;      // as it was written, for texts
 
     bool concerns(const Group& group) const;
+    // Without the calls that stay exact in any case.
+    Rule effective() const;
+    // All calls of `other` are this rule's.
+    bool covers(const Rule& other) const;
     // The part that a call sees, for the fingerprint.
     std::string canonical() const;
   };

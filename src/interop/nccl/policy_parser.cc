@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
+// Of a rule, for texts.
+constexpr std::size_t kTextMax = 80;
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return text.substr(text.size());
@@ -114,7 +117,9 @@ Result<Policy> RuleParser::policy() {
     line = trimmed(line.substr(0, line.find('#')));
     for (const std::string_view part : parts_of(line, ";")) {
       if (part.empty()) continue;
-      if (Status status = rule(part, policy.rules_.emplace_back()); !status.ok()) return status;
+      Rule& next = policy.rules_.emplace_back();
+      if (Status status = rule(part, next); !status.ok()) return status;
+      next.text = part.substr(0, kTextMax);
     }
   }
   return policy;

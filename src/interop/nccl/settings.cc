@@ -62,6 +62,19 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
   return Status();
 }
 
+// As of `LEEWAY_NCCL_POLICY=$RULES` where RULES is misspelt. NCCL's own count as unset then.
+Status refuse_empty(const Settings::Lookup& variable) {
+  for (const char* const name :
+       {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
+        "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS", "LEEWAY_NCCL_REAL", "LEEWAY_NCCL_VERSION"}) {
+    const char* const value = variable(name);
+    if (value == nullptr || *value != '\0') continue;
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s is set and empty; give it a value, or unset it", name);
+  }
+  return Status();
+}
+
 Status read_leeways(const Settings::Lookup& variable, Settings& out) {
   const auto text = [&](const char* name) {
     const char* const value = variable(name);
@@ -124,7 +137,8 @@ Status read_nccls(const Settings::Lookup& variable, Settings& out) {
 Result<Settings> Settings::read(const Lookup& variable) {
   Settings settings;
   settings.version = kVersion;
-  Status status = read_leeways(variable, settings);
+  Status status = refuse_empty(variable);
+  if (status.ok()) status = read_leeways(variable, settings);
   if (status.ok()) status = read_nccls(variable, settings);
   if (!status.ok()) return status;
   return settings;

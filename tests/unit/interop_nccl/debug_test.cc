@@ -53,6 +53,19 @@ TEST(NcclDebug, LongLinesAreWhole) {
   ::unlink(name.c_str());
 }
 
+TEST(NcclDebug, VersionTellsWhoAnswers) {
+  ::setenv("NCCL_DEBUG", "VERSION", 1);
+  reread_debug_variables();
+  ::testing::internal::CaptureStdout();
+  say_version(version_code(2, 28, 9));
+  info("not at this level");
+  const std::string said = ::testing::internal::GetCapturedStdout();
+  ::unsetenv("NCCL_DEBUG");
+  reread_debug_variables();
+  EXPECT_NE(said.find(" NCCL version 2.28.9, by Leeway "), std::string::npos) << said;
+  EXPECT_EQ(said.find("not at this level"), std::string::npos);
+}
+
 TEST(NcclDebug, TextsAreOfTheVersion) {
   EXPECT_STREQ(text_of(8, version_code(2, 28, 9)), "unknown result code");
   EXPECT_STREQ(text_of(8, version_code(2, 30, 0)), "timeout");

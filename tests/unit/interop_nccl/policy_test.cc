@@ -10,7 +10,10 @@ namespace leeway::nccl {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr std::size_t kMiB = 1 << 20;
 
@@ -52,6 +55,30 @@ TEST(NcclPolicy, TheFirstMatchDecides) {
   EXPECT_EQ(sum_of(policy, 4 * kMiB, DataType::bf16)->delivery.deadline, 1s);
   EXPECT_EQ(sum_of(policy, kMiB, DataType::bf16)->delivery.kind, Delivery::Kind::exact);
   EXPECT_EQ(sum_of(policy, kMiB, DataType::f32)->delivery.deadline, 2s);
+}
+
+TEST(NcclPolicy, SaysWhichRulesDecideNothing) {
+  const auto idle = [](const char* text) { return parsed(text).idle_rules(); };
+  EXPECT_THAT(idle("all_gather -> best_effort(1s)"),
+              ElementsAre(AllOf(HasSubstr("rule 1, \"all_gather -> best_effort(1s)\""),
+                                HasSubstr("only all_reduce, reduce_scatter and reduce"))));
+  EXPECT_THAT(idle("all_reduce | f64 -> best_effort(1s)"), ElementsAre(HasSubstr("only f32")));
+  EXPECT_THAT(idle("* | * | <64KiB -> best_effort(1s)"), ElementsAre(HasSubstr("64 KiB")));
+  EXPECT_THAT(idle("* | * | >=2MiB <=1MiB -> exact"), ElementsAre(HasSubstr("no size")));
+  EXPECT_THAT(idle("* -> exact; all_reduce -> best_effort(1s)"),
+              ElementsAre(HasSubstr("rule 1 takes all its calls")));
+  EXPECT_THAT(idle("* | * | >=1KiB | comm=dp* -> exact\nall_reduce | * | * | comm=dp* -> nccl\n"
+                   "* | * | * | comm=dp*,size=4 -> best_effort(1s)"),
+              ElementsAre(AllOf(HasSubstr("rule 3"), HasSubstr("rule 1 takes all its calls"))));
+}
+
+TEST(NcclPolicy, ARuleThatDecidesSomethingIsNotIdle) {
+  for (const char* const rules :
+       {"", "* -> best_effort(1s)", "all_gather -> exact; * -> best_effort(1s)",
+        "send recv -> nccl; * -> exact", "all_reduce | f32 -> exact; all_reduce -> best_effort(1s)",
+        "* | * | * | comm=dp* -> exact; * | * | * | comm=tp* -> best_effort(1s)",
+        "* | * | * | size=4 -> exact; * | * | * | size=world -> best_effort(1s)"})
+    EXPECT_THAT(parsed(rules).idle_rules(), IsEmpty()) << rules;
 }
 
 TEST(NcclPolicy, ARuleMaySayNccl) {
