@@ -18,6 +18,7 @@
 #include "rendezvous/environment.h"
 #include "rendezvous/log.h"
 #include "rendezvous/tcp_security.h"
+#include "rendezvous/variable_names.h"
 #include "seal/aead.h"
 #include "transport/inproc/inproc_transport.h"
 
@@ -160,8 +161,16 @@ Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
   return keys::OwnIdentity::make(secrets, seal::prefers_chacha());
 }
 
-Status refused(const Status& status) {
-  return Status::error(status.code(), "create: %s", status.c_str());
+// A secret or certificates of the environment, where the program names none. Misspelt variables are
+// said in any case; one that should have protected the group ends it.
+Status protect(Options& options) {
+  const bool is_open =
+      !rendezvous::credentials_of(options).any() && options.world_size.value_or(1) > 1;
+  Status status = rendezvous::check_process_names();
+  if (!is_open) status = Status();
+  if (status.ok()) status = rendezvous::seal_by_default(options);
+  if (!status.ok()) return Status::error(status.code(), "create: %s", status.c_str());
+  return internal::check_sealing(options);
 }
 
 void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendezvous::Log& log) {
@@ -217,11 +226,14 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
                          "create(options, transport), not named in the options");
   }
   Options chosen = options;
-  if (Status status = rendezvous::seal_by_default(chosen); !status.ok()) return refused(status);
-  if (Status status = internal::check_sealing(chosen); !status.ok()) return status;
+  if (Status status = protect(chosen); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
+  if (!options.world_size) {
+    const std::string why = rendezvous::reason_to_be_alone(rendezvous::process_environment());
+    if (!why.empty()) log.print(rendezvous::LogLevel::warn, "alone", "%s", why.c_str());
+  }
   const ExitStop exit_stop(std::move(stop));
   auto channels =
       without_exceptions("create", [&] { return join_over_host(chosen, exit_stop.token(), log); });
@@ -239,8 +251,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   if (Status status = check_membership(options); !status.ok()) return status;
   if (Status status = check_transport(transport.get()); !status.ok()) return status;
   Options chosen = options;
-  if (Status status = rendezvous::seal_by_default(chosen); !status.ok()) return refused(status);
-  if (Status status = internal::check_sealing(chosen); !status.ok()) return status;
+  if (Status status = protect(chosen); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));

@@ -67,7 +67,7 @@ class Joining {
   void log_deaf();
   Result<bool> all_say(bool yes) { return internal::all_say(*channels_, yes); }
   void explain(LogLevel level, const char* what, const std::string& why) {
-    log_.print(level, "exact lane", "%s: %s", what, why.c_str());
+    log_.print(level, "ucx", "%s: %s", what, why.c_str());
   }
 
   Options& options_;

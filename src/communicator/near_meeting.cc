@@ -53,7 +53,7 @@ std::unique_ptr<Channels> side_of(const Channels& channels, Options options) {
   std::vector<Rank> ranks(static_cast<std::size_t>(channels.size()));
   std::iota(ranks.begin(), ranks.end(), Rank{0});
   const std::uint64_t epoch = keyed_hash(channels.config().epoch, 0, kSideStream, 0, 0);
-  options.communicator_name += "/side";
+  options.communicator_name += "/datagrams";
   return Lineage(channels).derive(options, ranks,
                                   std::max<std::uint32_t>(1, static_cast<std::uint32_t>(epoch)));
 }

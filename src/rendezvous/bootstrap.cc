@@ -25,14 +25,8 @@ Status check_local(const LocalConfiguration& local) {
                          "rank %u is impossible in a group of %d (ranks 0 to %d)",
                          unsigned{local.rank}, local.size, local.size - 1);
   }
-  if (local.size > 1 && local.rendezvous.empty() && local.store == nullptr) {
-    return Status::error(StatusCode::kInvalidArgument,
-                         "rank %u of %d does not know where rank 0 is: launchers other than "
-                         "torchrun tell no address "
-                         "across machines; set LEEWAY_RENDEZVOUS=host:port (rank 0's machine, a "
-                         "free port) on all ranks",
-                         unsigned{local.rank}, local.size);
-  }
+  if (local.size > 1 && local.rendezvous.empty() && local.store == nullptr)
+    return rendezvous_unknown(local.rank);
   if (local.datagram_bytes < limits::kDatagramBytesMin ||
       local.datagram_bytes > limits::kDatagramBytesMax) {
     return Status::error(
@@ -66,7 +60,7 @@ Status check_store(const LocalConfiguration& local) {
 Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, Log* log,
                    const RendezvousLimits& limits) {
   if (local.rank == 0) return MeetingHost(local, place, limits, log).run();
-  return MeetingGuest(local, place).run();
+  return MeetingGuest(local, place, limits, log).run();
 }
 
 // Rank 0 owns the server. Where there is a store it tells the address.
@@ -105,12 +99,24 @@ TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
   };
 }
 
-Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where, Log* log) {
+Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where, Log* log,
+                             const RendezvousLimits& limits) {
+  constexpr Duration kAgain = std::chrono::milliseconds(100);
   const auto end = TcpClient::Clock::now() + local.join_timeout;
+  WaitReport report(TcpClient::Clock::now(), limits.first_word);
   bool told = where.port != 0;
   while (!told && TcpClient::Clock::now() < end && !local.stop.stop_requested()) {
     const Duration left = end - TcpClient::Clock::now();
-    told = local.store->get(MeetingKeys(local).address(), at_once(local, left)).ok();
+    const Duration until_word = std::max<Duration>(report.left(TcpClient::Clock::now()), kAgain);
+    const Duration patience = at_once(local, std::min(left, until_word));
+    told = local.store->get(MeetingKeys(local).address(), patience).ok();
+    const auto now = TcpClient::Clock::now();
+    if (told || !report.due(now) || log == nullptr) continue;
+    log->print(LogLevel::warn, "rendezvous waits",
+               "rendezvous: for %.0f s rank %u waits for rank 0, which has not told the store its "
+               "address; it gives up in %.0f s",
+               std::chrono::duration<double>(report.waited(now)).count(), unsigned{local.rank},
+               std::chrono::duration<double>(end - now).count());
   }
   if (!told && !local.stop.stop_requested()) {
     return Status::error(StatusCode::kUnavailable,
@@ -136,22 +142,23 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
   const MeetingPlace place{&client, name, true, nullptr, &client};
   LocalConfiguration rest = local;
   rest.join_timeout = std::max<Duration>(end - TcpClient::Clock::now(), Duration(0));
-  return MeetingGuest(rest, place).run();
+  return MeetingGuest(rest, place, limits, log).run();
 }
 
 Result<Group> meet_over(const LocalConfiguration& local, Log* log, const RendezvousLimits& limits) {
   const auto where = local.store == nullptr     ? parse_host_port(local.rendezvous)
                      : local.rendezvous.empty() ? Result<HostPort>(HostPort{{}, 1})
                                                 : parse_listen_address(local.rendezvous);
-  if (!where.ok())
-    return Status::error(where.status().code(), "create: rendezvous %s", where.status().c_str());
+  if (!where.ok()) return rendezvous_refused(where.status());
   if (local.store != nullptr && where->port != 0) {
     if (Status status = check_store(local); !status.ok()) return status;
     const bool live = dynamic_cast<TcpRendezvous*>(local.store.get()) != nullptr;
-    return meet(local, {local.store.get(), "the store", live, nullptr}, log, limits);
+    const std::string name =
+        local.rendezvous.empty() ? "the store" : "the store at " + local.rendezvous;
+    return meet(local, {local.store.get(), name, live, nullptr}, log, limits);
   }
   return local.rank == 0 ? meet_at_own_server(local, *where, log, limits)
-                         : meet_at_server(local, *where, log);
+                         : meet_at_server(local, *where, log, limits);
 }
 
 // Without a secret anyone who reaches the address takes part in the group.
@@ -162,6 +169,19 @@ Status check_data_address(const LocalConfiguration& local) {
 }
 
 }  // namespace
+
+Status rendezvous_unknown(int rank) {
+  return Status::error(StatusCode::kInvalidArgument,
+                       "create: rank %d does not know where rank 0 is: launchers other than "
+                       "torchrun tell no address across machines; set LEEWAY_RENDEZVOUS=host:port "
+                       "(rank 0's machine, a free port) on all ranks",
+                       rank);
+}
+
+Status rendezvous_refused(const Status& why) {
+  return Status::error(why.code(), "create: rendezvous %s (Options::rendezvous, LEEWAY_RENDEZVOUS)",
+                       why.c_str());
+}
 
 bool crosses_sites(const Group& group) {
   constexpr Duration kWithinSite = std::chrono::milliseconds(2);

@@ -139,6 +139,10 @@ struct Group {
   std::vector<std::uint64_t> sites = {};
 };
 
+// kInvalidArgument, for Options::rendezvous: nobody gave one, or it is no address.
+Status rendezvous_unknown(int rank);
+Status rendezvous_refused(const Status& why);
+
 // Whether the group's datagrams leave the site, over lines that others use too: they go by UDP, and
 // a rank is more than 2 ms from rank 0 or has a public address. The same on every rank.
 bool crosses_sites(const Group& group);

@@ -90,10 +90,9 @@ Result<asio::ip::address> data_address(const Options& options) {
   if (options.world_size.value_or(1) == 1)
     return asio::ip::address(asio::ip::address_v4::loopback());
   if (options.store == nullptr) {
+    if (options.rendezvous.empty()) return rendezvous_unknown(options.rank.value_or(0));
     const auto where = parse_host_port(options.rendezvous);
-    if (!where.ok()) {
-      return Status::error(where.status().code(), "create: rendezvous %s", where.status().c_str());
-    }
+    if (!where.ok()) return rendezvous_refused(where.status());
   }
   return address_towards(options.rendezvous);
 }

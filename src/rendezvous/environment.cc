@@ -11,6 +11,7 @@
 #include "rendezvous/log.h"
 #include "rendezvous/metrics_address.h"
 #include "rendezvous/tcp_security.h"
+#include "rendezvous/variable_names.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -32,6 +33,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
+constexpr std::size_t kPlaceVariables = 3;  // the first ones, which say where this rank is
 constexpr std::array<EnvironmentVariable, 28> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
@@ -84,9 +86,12 @@ class Reader {
     return value == nullptr || *value == '\0' ? nullptr : value;
   }
 
-  bool is_empty(const char* name) const {
+  // As of `LEEWAY_PORT=$PORT` where PORT is misspelt: whoever sets a variable wants it to count.
+  Status refuse_empty(const char* name) const {
     const char* const value = get_(name);
-    return value != nullptr && *value == '\0';
+    if (value == nullptr || *value != '\0') return Status();
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s is set and empty; give it a value, or unset it", name);
   }
 
   template <typename Number>
@@ -110,20 +115,32 @@ class Reader {
   const EnvironmentGetter& get_;
 };
 
-// The detected launcher's names, or null. LEEWAY_RANK and LEEWAY_WORLD_SIZE belong together.
+// Every job step of Slurm has the number; a bare batch script has Slurm's rank 0 without it.
+bool is_batch_script(const Reader& read, const Convention& convention) {
+  const char* const rank = read.text(convention.rank);
+  return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
+}
+
+// The detected launcher's names, or null. A rank and a number of ranks belong together: with one of
+// them alone each process would be a group of its own.
 Result<const Convention*> find_convention(const Reader& read) {
+  const Convention* half = nullptr;
   for (const Convention& convention : kConventions) {
     const bool has_rank = read.text(convention.rank) != nullptr;
     const bool has_size = read.text(convention.size) != nullptr;
     if (has_rank && has_size) return &convention;
-    if (convention.kind == LauncherKind::leeway && has_rank != has_size) {
-      return Status::error(StatusCode::kInvalidArgument,
-                           "%s is set but %s is not; set both or neither",
-                           has_rank ? convention.rank : convention.size,
-                           has_rank ? convention.size : convention.rank);
-    }
+    if (has_rank == has_size || is_batch_script(read, convention)) continue;
+    if (half == nullptr) half = &convention;
+    if (convention.kind == LauncherKind::leeway) break;
   }
-  return nullptr;
+  if (half == nullptr) return nullptr;
+  const bool has_rank = read.text(half->rank) != nullptr;
+  return Status::error(StatusCode::kInvalidArgument,
+                       "%s is set but %s is not; set both or neither%s",
+                       has_rank ? half->rank : half->size, has_rank ? half->size : half->rank,
+                       half->kind == LauncherKind::leeway
+                           ? ""
+                           : ", or give the place in LEEWAY_RANK and LEEWAY_WORLD_SIZE");
 }
 
 Status read_place(const Reader& read, const Convention& names, Launcher& launcher) {
@@ -288,13 +305,6 @@ Status read_requirement(const Reader& read, Options& options) {
 }
 
 Status read_security(const Reader& read, Options& options) {
-  // Set from a shell variable that is none, say: whoever sets one wants to be safe.
-  for (const char* const name :
-       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"}) {
-    if (!read.is_empty(name)) continue;
-    return Status::error(StatusCode::kInvalidArgument,
-                         "%s is set and empty; name a file, or unset it", name);
-  }
   const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
   if (!port.ok()) return port.status();
   const auto insecure = read.number<int>("LEEWAY_INSECURE", 0, 1);
@@ -383,6 +393,9 @@ std::string_view to_string(LauncherKind kind) {
 
 Result<Launcher> detect_launcher(const EnvironmentGetter& get) {
   const Reader read(get);
+  for (const char* const name : {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_RENDEZVOUS"}) {
+    if (Status status = read.refuse_empty(name); !status.ok()) return status;
+  }
   const auto convention = find_convention(read);
   if (!convention.ok()) return convention.status();
   Launcher launcher;
@@ -395,10 +408,23 @@ Result<Launcher> detect_launcher(const EnvironmentGetter& get) {
   return launcher;
 }
 
+std::string reason_to_be_alone(const EnvironmentGetter& get) {
+  const Reader read(get);
+  const auto tasks = read.number<int>("SLURM_NTASKS", 2, limits::kPeersMax);
+  const bool is_batch = tasks.ok() && *tasks && read.text("SLURM_STEP_NUM_TASKS") == nullptr;
+  if (!is_batch) return {};
+  return "this process is a group of one: a batch script of Slurm has " + std::to_string(**tasks) +
+         " tasks, and srun starts them as ranks (srun PROGRAM)";
+}
+
 Result<Options> options_from_environment(const EnvironmentGetter& get,
                                          Options::Membership membership) {
   const Reader read(get);
   const bool from_caller = membership == Options::Membership::from_caller;
+  for (const EnvironmentVariable& variable :
+       std::span(kVariables).subspan(from_caller ? kPlaceVariables : 0)) {
+    if (Status status = read.refuse_empty(variable.name); !status.ok()) return status;
+  }
   const auto launcher = from_caller ? rendezvous_alone(read) : detect_launcher(get);
   if (!launcher.ok()) return launcher.status();
   Options options;
@@ -419,6 +445,9 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
 Status seal_by_default(Options& options, const EnvironmentGetter& get) {
   if (credentials_of(options).any()) return Status();
   const Reader read(get);
+  for (const char* const name : kProtectingVariables) {
+    if (Status status = read.refuse_empty(name); !status.ok()) return status;
+  }
   read_credentials(read, options);
   if (Status status = read_requirement(read, options); !status.ok()) return status;
   const bool alone = options.world_size.value_or(1) == 1;
@@ -430,6 +459,12 @@ Status seal_by_default(Options& options, const EnvironmentGetter& get) {
       "certificates (LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY)");
 }
 
+LogLevel log_level(const EnvironmentGetter& get) {
+  const char* const name = Reader(get).text("LEEWAY_LOG");
+  const auto level = parse_log_level(name == nullptr ? "" : name);
+  return level.ok() ? *level : LogLevel::warn;
+}
+
 std::span<const EnvironmentVariable> environment_variables() {
   return kVariables;
 }
@@ -439,6 +474,7 @@ std::span<const EnvironmentVariable> environment_variables() {
 namespace leeway {
 
 Result<Options> Options::from_environment(Membership membership) {
+  if (Status status = rendezvous::check_process_names(); !status.ok()) return status;
   return rendezvous::options_from_environment(rendezvous::process_environment(), membership);
 }
 

@@ -1,10 +1,11 @@
 // The one place where the environment is read: LEEWAY_* variables and what launchers leave behind.
 //
 // Everything takes a getter with std::getenv's contract, so that tests bring their own environment.
-// An empty value counts as unset. A value that does not parse is kInvalidArgument and the text
-// quotes name and value.
+// A LEEWAY_* variable that is set and empty is kInvalidArgument; a launcher's then counts as unset.
+// So is a value that does not parse; the text quotes name and value.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "leeway/options.h"
 #include "leeway/status.h"
+#include "rendezvous/log.h"
 
 namespace leeway::rendezvous {
 
@@ -50,6 +52,10 @@ inline constexpr std::uint16_t kDerivedPortCount = 10000;
 // other ranks never come.
 Result<Launcher> detect_launcher(const EnvironmentGetter& get);
 
+// Why a process that no launcher has told its place may be a group of one by mistake; empty where
+// nothing speaks for it.
+std::string reason_to_be_alone(const EnvironmentGetter& get);
+
 // Options with every LEEWAY_* variable and the launcher's rank, size and rendezvous filled in.
 // Without a launcher rank and size stay unset. Options::from_environment() is this over the process
 // environment.
@@ -57,10 +63,19 @@ Result<Options> options_from_environment(
     const EnvironmentGetter& get,
     Options::Membership membership = Options::Membership::from_environment);
 
+// Without one of these a group may be open to strangers.
+inline constexpr std::array<const char*, 5> kProtectingVariables = {
+    "LEEWAY_SECRET_FILE", "LEEWAY_REQUIRE_SEALED", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT",
+    "LEEWAY_TLS_KEY"};
+
 // Takes the environment's secret file or certificates where the options name none, so that groups
 // of a process that has a secret are sealed, whoever made the options. kInvalidArgument: there is
-// none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed forbids a plain group.
+// none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed forbids a plain group; or a
+// variable for one is set and empty.
 Status seal_by_default(Options& options, const EnvironmentGetter& get = process_environment());
+
+// LEEWAY_LOG's, for what is said before there are options; warn where it is not set, or wrong.
+LogLevel log_level(const EnvironmentGetter& get);
 
 // One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.
 struct EnvironmentVariable {

@@ -62,11 +62,11 @@ LogLimiter::Verdict LogLimiter::admit(std::string_view cause, Instant now) {
   auto found = windows_.find(cause);
   if (found == windows_.end()) found = windows_.emplace(std::string(cause), Window{now}).first;
   Window& window = found->second;
-  if (now - window.start >= std::chrono::seconds(1)) {
+  if (now - window.start >= window_) {
     window.start = now;
     window.printed = 0;
   }
-  if (window.printed == kLinesPerSecond) {
+  if (window.printed == lines_) {
     ++window.held_back;
     return {};
   }

@@ -25,10 +25,15 @@ enum class LogLevel : std::uint8_t { trace = 0, debug, info, warn, error, off };
 // "trace" ... "off", as Options::log_level and LEEWAY_LOG spell it.
 Result<LogLevel> parse_log_level(std::string_view name);
 
-// Decides which lines of a cause are printed. Not thread-safe; time is the caller's.
+// Decides which lines of a cause are printed: at most `lines` in `window`. Not thread-safe; time is
+// the caller's.
 class LogLimiter {
  public:
   static constexpr std::uint32_t kLinesPerSecond = 10;
+
+  explicit LogLimiter(std::uint32_t lines = kLinesPerSecond,
+                      Duration window = std::chrono::seconds(1))
+      : lines_(lines), window_(window) {}
 
   struct Verdict {
     bool print = false;
@@ -43,6 +48,8 @@ class LogLimiter {
     std::uint32_t printed = 0;
     std::uint64_t held_back = 0;
   };
+  const std::uint32_t lines_;
+  const Duration window_;
   std::map<std::string, Window, std::less<>> windows_;
 };
 

@@ -66,6 +66,24 @@ std::uint64_t random_number();
 // As a value of a store without erase().
 void forget(Rendezvous& store, const std::string& key);
 
+// Tells when a rank that waits should say so.
+class WaitReport {
+ public:
+  using Clock = MeetingClock;
+
+  WaitReport(Clock::time_point begin, Duration first) : begin_(begin), after_(first) {}
+
+  // Whether it is time, and then not again before twice the time has passed.
+  bool due(Clock::time_point now);
+  // Until it is time.
+  Duration left(Clock::time_point now) const { return begin_ + after_ - now; }
+  Duration waited(Clock::time_point now) const { return now - begin_; }
+
+ private:
+  const Clock::time_point begin_;
+  Duration after_;
+};
+
 // Rank 0's side.
 class MeetingHost {
  public:
@@ -84,6 +102,9 @@ class MeetingHost {
   };
 
   Status invite();
+  Status invite_patiently();
+  void say_waiting(const std::string& why);
+  std::string waited_for() const;
   void collect(Duration patience);
   bool admit(Rank rank, ByteSpan value);
   bool hear_outcome(ByteSpan value);
@@ -107,7 +128,9 @@ class MeetingHost {
   Log* const log_;
   const MeetingKeys keys_;
   const std::uint64_t meeting_ = random_number();
+  const std::uint64_t refused_before_;  // by a server that groups share
 
+  WaitReport report_;
   Clock::time_point patience_end_;
   std::vector<Member> members_;  // by rank; [0] is this one
   std::size_t missing_ = 0;
@@ -118,7 +141,9 @@ class MeetingHost {
 // The side of ranks 1 .. size-1.
 class MeetingGuest {
  public:
-  MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place);
+  // All must outlive the guest; `log` may be null.
+  MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place,
+               const RendezvousLimits& limits, Log* log);
 
   // Once per object.
   Result<Group> run();
@@ -140,15 +165,19 @@ class MeetingGuest {
   void pause(Duration at_most);
   Status failure() const;
   void note_absence();
+  void note_missing(std::uint64_t meeting);
+  void say_waiting();
 
   const LocalConfiguration& local_;
   const MeetingPlace& place_;
+  Log* const log_;
   const MeetingKeys keys_;
   const std::uint64_t attempt_ = random_number();
   const Clock::time_point end_;
   std::uint64_t over_ = 0;   // a meeting that is not for this rank
   std::string other_place_;  // of a process that claims the same rank
   Status obstacle_;          // why there is no outcome yet
+  WaitReport report_;
   Duration pause_;
 };
 

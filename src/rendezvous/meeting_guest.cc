@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "rendezvous/log.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/printable.h"
 
@@ -24,16 +25,20 @@ constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
 
 }  // namespace
 
-MeetingGuest::MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place)
+MeetingGuest::MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place,
+                           const RendezvousLimits& limits, Log* log)
     : local_(local),
       place_(place),
+      log_(log),
       keys_(local),
       end_(Clock::now() + local.join_timeout),
+      report_(Clock::now(), limits.first_word),
       pause_(kPauseFirst) {}
 
 Result<Group> MeetingGuest::run() {
   while (left() > Duration(0) && !local_.stop.stop_requested()) {
     if (auto outcome = find_meeting()) return *outcome;
+    say_waiting();
   }
   return local_.stop.stop_requested() ? taken_back(local_) : failure();
 }
@@ -44,11 +49,13 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
   const bool is_stored_address = place_.client != nullptr && local_.store != nullptr;
   Duration patience = is_early ? left() - asking : left();
   if (is_stored_address) patience = std::min(patience, kStoredAddressPatience);
+  patience = std::min(patience, std::max(report_.left(Clock::now()), kPauseMax));
   const auto value = place_.store->get(keys_.root(), at_once(local_, patience));
   if (!value.ok()) {
     const StatusCode code = value.status().code();
     if (code == StatusCode::kDeadlineExceeded) {
-      if (is_early && left() <= asking) note_absence();
+      const bool is_time_to_say = report_.left(Clock::now()) <= Duration(0);
+      if (is_time_to_say || (is_early && left() <= asking)) note_absence();
       return std::nullopt;
     }
     // At the very end an attempt is cut off, and says less than those before.
@@ -94,10 +101,15 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
     obstacle_ = value.status();
     if (obstacle_.code() == StatusCode::kMismatch) return std::nullopt;
     if (obstacle_.code() == StatusCode::kDeadlineExceeded) {
-      obstacle_ = Status::error(StatusCode::kUnavailable,
-                                "connected, but no answer; other ranks may be missing");
+      obstacle_ =
+          Status::error(StatusCode::kUnavailable,
+                        "rank 0 is there, and has not answered; other ranks may be missing");
       look = std::min<Duration>(2 * look, kGuestLookMax);
     } else {
+      const std::string why(obstacle_.text());
+      obstacle_ =
+          Status::error(StatusCode::kUnavailable,
+                        "rank 0 was there, and is gone before all ranks came (%.80s)", why.c_str());
       look = kGuestLookFirst;
       pause(kPauseMax);
     }
@@ -105,6 +117,10 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
     if (seen == Seen::meeting_is_over) return std::nullopt;
     if (seen == Seen::other_process)
       return refuse(meeting, claimed_twice(local_.rank, other_place_, this_place()));
+    if (report_.left(Clock::now()) <= Duration(0)) {
+      note_missing(meeting);
+      say_waiting();
+    }
   }
   return std::nullopt;
 }
@@ -200,9 +216,41 @@ void MeetingGuest::note_absence() {
     return;
   }
   obstacle_ = Status::error(StatusCode::kUnavailable,
-                            "this rank joins communicator \"%s\", and the last one that met there "
-                            "is \"%s\"; names must be equal",
+                            "rank 0 of communicator \"%s\" has not come there yet; the last one "
+                            "that met there is \"%s\": if rank 0 means this one by it, names must "
+                            "be equal",
                             own.c_str(), printable(other).c_str());
+}
+
+// Which ranks it is that rank 0 waits for. A store in which rank 0 is late has its own answer.
+void MeetingGuest::note_missing(std::uint64_t meeting) {
+  std::vector<std::string> keys;
+  std::vector<bool> is_here(static_cast<std::size_t>(local_.size));
+  for (std::size_t rank = 1; rank < is_here.size(); ++rank)
+    keys.push_back(keys_.hello(meeting, static_cast<Rank>(rank)));
+  const Status status = place_.store->get_each(
+      keys, Duration(0), [&](std::size_t index, const std::vector<std::byte>&) {
+        is_here[index + 1] = true;
+        return true;
+      });
+  if (!status.ok()) return;
+  std::vector<Rank> missing;
+  for (std::size_t rank = 1; rank < is_here.size(); ++rank) {
+    if (!is_here[rank]) missing.push_back(static_cast<Rank>(rank));
+  }
+  if (missing.empty()) return;
+  obstacle_ = Status::error(StatusCode::kUnavailable, "rank 0 is there, and waits for rank%s %s",
+                            missing.size() == 1 ? "" : "s", list_ranks(missing).c_str());
+}
+
+void MeetingGuest::say_waiting() {
+  const auto now = Clock::now();
+  if (!report_.due(now) || log_ == nullptr || left() <= Duration(0)) return;
+  log_->print(LogLevel::warn, "rendezvous waits",
+              "rendezvous: for %.0f s rank %u at %.80s waits: %.200s; it gives up in %.0f s",
+              std::chrono::duration<double>(report_.waited(now)).count(), unsigned{local_.rank},
+              place_.name.c_str(), obstacle_.c_str(),
+              std::chrono::duration<double>(left()).count());
 }
 
 Status MeetingGuest::failure() const {

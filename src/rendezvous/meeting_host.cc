@@ -15,8 +15,9 @@ constexpr Duration kLookMax = std::chrono::seconds(1);
 // For the outcome to be got by ranks that wait for it: that is how long they may look elsewhere.
 constexpr Duration kTellTime = std::chrono::milliseconds(200);
 
-// After a store was not reached.
+// After a store was not reached: soon at first, then seldom.
 constexpr Duration kAgain = std::chrono::milliseconds(20);
+constexpr Duration kAgainMax = std::chrono::milliseconds(250);
 
 std::uint32_t random_epoch() {
   std::uint32_t epoch = 0;
@@ -33,16 +34,14 @@ MeetingHost::MeetingHost(const LocalConfiguration& root, const MeetingPlace& pla
       limits_(limits),
       log_(log),
       keys_(root),
+      refused_before_(place.own == nullptr ? 0 : place.own->refusals().count),
+      report_(Clock::now(), limits.first_word),
       patience_end_(Clock::now() + root.join_timeout),
       members_(static_cast<std::size_t>(root.size)),
       missing_(members_.size() - 1) {}
 
 Result<Group> MeetingHost::run() {
-  Status invited = invite();
-  while (!invited.ok() && Clock::now() + kAgain < patience_end_ && !root_.stop.stop_requested()) {
-    std::this_thread::sleep_for(kAgain);
-    invited = invite();
-  }
+  const Status invited = invite_patiently();
   if (!invited.ok()) {
     return Status::error(StatusCode::kUnavailable, "rank 0 cannot invite at %.60s: %.200s",
                          place_.name.c_str(), invited.c_str());
@@ -60,9 +59,46 @@ Result<Group> MeetingHost::run() {
     if (!failure_ && missing_ == 0) return conclude();
     if (!failure_) look_at_invitation();
     if (!failure_ && root_.stop.stop_requested()) fail(taken_back(root_));
+    if (!failure_) say_waiting("waits for " + waited_for());
   }
   tell_failure();
   return *failure_;
+}
+
+// A put waits, without a word, for a store that is not there. So it is looked for first.
+Status MeetingHost::invite_patiently() {
+  for (Duration pause = kAgain;; pause = std::min<Duration>(2 * pause, kAgainMax)) {
+    Status status;
+    if (place_.own == nullptr) {
+      status = place_.store->get(keys_.root(), Duration(0)).status();
+      if (status.code() == StatusCode::kDeadlineExceeded) status = Status();  // there, and empty
+    }
+    if (status.ok()) status = invite();
+    const bool is_over = Clock::now() + pause >= patience_end_ || root_.stop.stop_requested();
+    if (status.ok() || is_over) return status;
+    say_waiting(std::string("cannot invite: ") + status.c_str());
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+void MeetingHost::say_waiting(const std::string& why) {
+  const auto now = Clock::now();
+  if (!report_.due(now) || log_ == nullptr) return;
+  log_->print(LogLevel::warn, "rendezvous waits",
+              "rendezvous: for %.0f s rank 0 at %.80s %.200s; it gives up in %.0f s",
+              std::chrono::duration<double>(report_.waited(now)).count(), place_.name.c_str(),
+              why.c_str(), std::chrono::duration<double>(patience_end_ - now).count());
+}
+
+// With what speaks for another secret on them.
+std::string MeetingHost::waited_for() const {
+  const std::vector<Rank> missing = missing_ranks();
+  std::string text = (missing.size() == 1 ? "rank " : "ranks ") + list_ranks(missing);
+  if (place_.own == nullptr) return text;
+  const TcpServer::Refusals refusals = place_.own->refusals();
+  if (refusals.count == refused_before_) return text;
+  return text + "; " + std::to_string(refusals.count - refused_before_) +
+         " connections were refused, the last from " + refusals.from + ": " + refusals.why;
 }
 
 Status MeetingHost::invite() {
@@ -233,14 +269,15 @@ std::vector<Rank> MeetingHost::missing_ranks() const {
 }
 
 Status MeetingHost::too_few() const {
-  const std::vector<Rank> missing = missing_ranks();
+  const std::string missing = waited_for();
+  std::string advice;
+  if (missing.find("refused") == std::string::npos) {
+    advice = "; are they running, with this address, name (\"" + printable(root_.name) +
+             "\") and restart count, and is the port open to them?";
+  }
   return Status::error(StatusCode::kUnavailable,
-                       "%zu of %d ranks never came to the rendezvous at %.60s: missing rank%s %s; "
-                       "are they running, with this address, name (\"%s\") and restart count, and "
-                       "is the port open to them?",
-                       missing.size(), root_.size, place_.name.c_str(),
-                       missing.size() == 1 ? "" : "s", list_ranks(missing).c_str(),
-                       printable(root_.name).c_str());
+                       "%zu of %d ranks never came to the rendezvous at %.60s: missing %s%s",
+                       missing_, root_.size, place_.name.c_str(), missing.c_str(), advice.c_str());
 }
 
 }  // namespace leeway::rendezvous

@@ -57,6 +57,12 @@ std::string MeetingKeys::outcome(std::uint64_t meeting) const {
   return group_ + "/" + hexadecimal(meeting) + "/outcome";
 }
 
+bool WaitReport::due(Clock::time_point now) {
+  if (now < begin_ + after_) return false;
+  after_ *= 2;
+  return true;
+}
+
 Duration at_once(const LocalConfiguration& local, Duration patience) {
   constexpr Duration kStopLook = std::chrono::milliseconds(100);
   return local.stop.stop_possible() ? std::min(patience, kStopLook) : patience;

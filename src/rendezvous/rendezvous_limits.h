@@ -33,6 +33,8 @@ struct RendezvousLimits {
   // After a rank was refused: how long rank 0 stays to tell the reason to ranks that have not come
   // yet.
   Duration linger = std::chrono::seconds(1);
+  // After so long a rank that waits says for whom; then again whenever it has waited twice as long.
+  Duration first_word = std::chrono::seconds(10);
 };
 
 }  // namespace leeway::rendezvous

@@ -35,6 +35,8 @@ class ServerStore final : public Rendezvous {
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
 
+  TcpServer::Refusals refusals() const { return server_->refusals(); }
+
   // Waits until the value of `key` was got so often, or time is up.
   void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 

@@ -57,7 +57,9 @@ class StoreConnection {
   // False: no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
-  explicit StoreConnection(const TcpSecurity& security) : security_(security) {}
+  // The attempt says which of its secrets this process proves.
+  StoreConnection(const TcpSecurity& security, std::size_t attempt)
+      : security_(security), attempt_(attempt) {}
 
   Status connect(const HostPort& where, Clock::time_point end);
 
@@ -88,6 +90,7 @@ class StoreConnection {
   void run_until(Clock::time_point end, const std::optional<T>& done);
 
   const TcpSecurity& security_;
+  const std::size_t attempt_;
   asio::io_context io_{1};
   tcp::socket socket_{io_};
   std::optional<keys::TlsSession> tls_;
@@ -143,7 +146,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
 
 // What was not closed in this time is a stranger's.
 Status StoreConnection::prove_secret(Clock::time_point end) {
-  tls_.emplace(security_.tls, keys::TlsSession::Side::client);
+  tls_.emplace(security_.tls, keys::TlsSession::Side::client, attempt_);
   end = std::min(end, Clock::now() + kConnectMax);
   std::vector<std::byte> plain;
   Status status = write(tls_->take_output(), end);
@@ -161,9 +164,10 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
                          "what answers there did not prove that it is of this job: %s",
                          why.empty() ? "it took no TLS handshake" : why.c_str());
   }
-  return unavailable(
-      "what answers there did not prove this process's secret; has rank 0 the same one "
-      "(LEEWAY_SECRET_FILE)?");
+  return Status::error(StatusCode::kUnavailable,
+                       "what answers there did not prove %s of this process; has rank 0 the same "
+                       "one (LEEWAY_SECRET_FILE)?",
+                       security_.tls->secrets() == 1 ? "the secret" : "any secret");
 }
 
 Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,
@@ -245,7 +249,8 @@ Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer
 Status StoreConnection::broken() const {
   if (const auto refusal = tls_->refusal()) {
     return Status::error(StatusCode::kInvalidArgument,
-                         "rank 0 does not take this process's certificate (LEEWAY_TLS_CERT): %s",
+                         "rank 0 does not take this process's certificate (LEEWAY_TLS_CERT): %s; "
+                         "rank 0's log says more",
                          refusal->c_str());
   }
   return unavailable("the connection was tampered with");
@@ -422,6 +427,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
   while (true) {
     bool reached = false;
     auto connection = connect(end, reached);
+    connection = with_refusal(std::move(connection), reached);
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
@@ -429,18 +435,37 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
-    if (reached && security_.tls != nullptr && tell_refusal_)
-      std::exchange(tell_refusal_, nullptr)(before);
+    if (reached && security_.tls != nullptr) tell_once_all_were_refused(before);
     std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
     pause = std::min(2 * pause, reached ? kRetryDropped : kRetryMax);
   }
+}
+
+// The next attempt proves this process's next secret: while a secret is replaced, processes that
+// have the new one meet others that do not.
+void TcpClient::tell_once_all_were_refused(const Status& why) {
+  if (++attempt_ % security_.tls->secrets() == 0 && tell_refusal_)
+    std::exchange(tell_refusal_, nullptr)(why);
+}
+
+// A server that refused this process and has gone since: why it refused says more.
+Result<TcpClient::ConnectionPtr> TcpClient::with_refusal(Result<ConnectionPtr> connection,
+                                                         bool reached) {
+  const std::lock_guard lock(mutex_);
+  if (connection.ok()) refusal_ = Status();
+  if (connection.ok() || connection.status().code() != StatusCode::kUnavailable) return connection;
+  if (reached) refusal_ = connection.status();
+  if (reached || refusal_.ok()) return connection;
+  const std::string_view now = connection.status().text();
+  return Status::error(StatusCode::kUnavailable, "%s (it has gone since: %.*s)", refusal_.c_str(),
+                       static_cast<int>(std::min(now.find(';'), now.size())), now.data());
 }
 
 Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool& reached) const {
   const auto where = find_();
   if (!where.ok()) return where.status();
   auto made = without_exceptions("rendezvous", [this] {
-    return Result<ConnectionPtr>(std::make_unique<StoreConnection>(security_));
+    return Result<ConnectionPtr>(std::make_unique<StoreConnection>(security_, attempt_));
   });
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);

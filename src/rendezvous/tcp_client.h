@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -63,6 +64,8 @@ class TcpClient final : public Rendezvous {
   Status ask(const std::vector<StoreRequest>& requests, Clock::time_point end, bool patient,
              const std::function<bool(const StoreAnswer&)>& on_answer);
   Result<ConnectionPtr> lease(Clock::time_point end, bool patient);
+  void tell_once_all_were_refused(const Status& why);
+  Result<ConnectionPtr> with_refusal(Result<ConnectionPtr> connection, bool reached);
   // `reached`: someone accepted the connection.
   Result<ConnectionPtr> connect(Clock::time_point end, bool& reached) const;
 
@@ -71,8 +74,10 @@ class TcpClient final : public Rendezvous {
   const Clock::time_point end_;
   const pid_t owner_;
   std::function<void(const Status&)> tell_refusal_;
+  std::atomic<std::size_t> attempt_{0};  // which secret is proved next
   mutable std::mutex mutex_;
   std::vector<ConnectionPtr> free_;  // the last one was used last
+  Status refusal_;                   // of the last server that was reached
 };
 
 }  // namespace leeway::rendezvous

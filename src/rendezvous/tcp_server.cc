@@ -45,7 +45,11 @@ constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
-constexpr const char* kUnknownSecret = "it does not know the secret of this job";
+constexpr const char* kUnknownSecret =
+    "it does not know the secret of this job (LEEWAY_SECRET_FILE)";
+
+// A rank with another secret comes again and again until its time is up.
+constexpr Duration kStrangersEvery = std::chrono::seconds(10);
 
 // Connections that are looked at before anything else is done.
 constexpr int kAcceptBatch = 64;
@@ -114,6 +118,10 @@ class TcpServer::Loop {
   std::uint16_t port() const { return port_; }
   MemoryStore& memory() { return memory_; }
   Status put(std::string_view key, ByteSpan value, std::uint32_t readers);
+  Refusals refusals() const {
+    const std::lock_guard lock(refusals_mutex_);
+    return refusals_;
+  }
 
  private:
   struct Connection {
@@ -145,6 +153,8 @@ class TcpServer::Loop {
   void write_tls(Id id, const ConnectionPtr& connection);
   void work_on_core(const std::function<void(StoreServer&, Instant)>& work);
   void drop(Id id, const char* reason);
+  void say_dropped(const tcp::endpoint& remote, const char* reason);
+  void note_refusal(const tcp::endpoint& remote, const std::string& why);
   void arm_timer(std::optional<Instant> wake);
   void on_closing();
   void stop_when_flushed();
@@ -164,6 +174,9 @@ class TcpServer::Loop {
   Id last_id_ = 0;
   Instant alerts_since_{0};
   int alerts_ = 0;
+  LogLimiter strangers_{1, kStrangersEvery};
+  mutable std::mutex refusals_mutex_;
+  Refusals refusals_;
   std::size_t bytes_leaving_ = 0;
   bool closing_ = false;
   Thread thread_;
@@ -270,10 +283,7 @@ void TcpServer::Loop::accept_batch() {
 // their way.
 void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
   if (!security_.allows(remote.address())) {
-    if (log_ != nullptr) {
-      log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection dropped: %s",
-                  public_address_refused(remote.address()).c_str());
-    }
+    say_dropped(remote, public_address_refused(remote.address()).c_str());
     ::close(descriptor);
     return;
   }
@@ -357,10 +367,8 @@ void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t b
 }
 
 void TcpServer::Loop::refuse_at_once(int descriptor, const tcp::endpoint& remote) {
-  if (log_ != nullptr) {
-    log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
-                to_text(remote).c_str(), kUnknownSecret);
-  }
+  note_refusal(remote, kUnknownSecret);
+  say_dropped(remote, kUnknownSecret);
   if (may_alert())
     (void)::send(descriptor, kHandshakeFailure.data(), kHandshakeFailure.size(), MSG_NOSIGNAL);
   ::close(descriptor);
@@ -390,6 +398,7 @@ void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
     if (connection->tls && !connection->tls->objection().empty())
       why += ": " + connection->tls->objection();
   }
+  note_refusal(connection->remote, why);
   drop(id, why.c_str());
   work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
 }
@@ -474,13 +483,27 @@ void TcpServer::Loop::write_next(Id id, const ConnectionPtr& connection) {
 void TcpServer::Loop::drop(Id id, const char* reason) {
   const auto at = connections_.find(id);
   if (at == connections_.end()) return;
-  if (log_ != nullptr) {
-    log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
-                to_text(at->second->remote).c_str(), reason);
-  }
+  say_dropped(at->second->remote, reason);
   std::error_code ignored;
   at->second->socket.close(ignored);
   connections_.erase(at);
+}
+
+void TcpServer::Loop::say_dropped(const tcp::endpoint& remote, const char* reason) {
+  if (log_ == nullptr) return;
+  const LogLimiter::Verdict verdict = strangers_.admit("dropped", server_now());
+  if (!verdict.print) return;
+  const std::string more =
+      verdict.held_back == 0 ? "" : " (and " + std::to_string(verdict.held_back) + " before)";
+  log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s%s",
+              to_text(remote).c_str(), reason, more.c_str());
+}
+
+void TcpServer::Loop::note_refusal(const tcp::endpoint& remote, const std::string& why) {
+  const std::lock_guard lock(refusals_mutex_);
+  ++refusals_.count;
+  refusals_.from = to_text(remote);
+  refusals_.why = why;
 }
 
 void TcpServer::Loop::arm_timer(std::optional<Instant> wake) {
@@ -547,6 +570,10 @@ Status TcpServer::check_process() const {
   if (::getpid() == owner_) return {};
   return Status::error(StatusCode::kUnavailable,
                        "rendezvous: a forked child cannot use its parent's server; connect to it");
+}
+
+TcpServer::Refusals TcpServer::refusals() const {
+  return loop_->refusals();
 }
 
 Status TcpServer::put(std::string_view key, ByteSpan value, std::uint32_t readers) {

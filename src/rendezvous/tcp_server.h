@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,14 @@ class TcpServer {
   ~TcpServer();
 
   std::uint16_t port() const;
+
+  // Connections of this job's secret or certificates were asked for, and these had others.
+  struct Refusals {
+    std::uint64_t count = 0;
+    std::string from;  // the last one's address
+    std::string why;
+  };
+  Refusals refusals() const;
 
   // This process's own use of the store. After a fork the child's calls fail.
   Status put(std::string_view key, ByteSpan value, std::uint32_t readers);

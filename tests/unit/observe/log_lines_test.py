@@ -50,7 +50,7 @@ class LogLines(unittest.TestCase):
         for cause, beginnings in documented().items():
             self.assertTrue(beginnings, cause)
             for beginning in beginnings:
-                if cause == "exact lane":  # its texts are in variables
+                if cause == "ucx":  # its texts are in variables
                     sources = (ROOT / "src" / "communicator" / "joining.cc").read_text()
                     self.assertIn(beginning, sources)
                     continue

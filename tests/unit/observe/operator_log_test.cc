@@ -50,7 +50,7 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
 
 // A group's communicators, those of its own that carry its near calls and lanes, a subgroup.
 TEST_F(OperatorLogLines, AProcessThatDiesIsOneLineInAllCommunicators) {
-  for (const char* const name : {"world/side", "pair"}) {
+  for (const char* const name : {"world/datagrams", "pair"}) {
     driving::ChannelView channel = snapshot_.channels[0];
     channel.name = name;
     ++channel.epoch;

@@ -51,8 +51,27 @@ TEST(JoinGroupWithASecret, GivesEachPairItsKeys) {
 }
 
 TEST(JoinGroupWithASecret, MeetsWhileTheSecretIsReplaced) {
-  const auto groups = meet({"12", "21", "12"});
-  for (const auto& group : groups) EXPECT_TRUE(group.ok()) << group.status().c_str();
+  for (const auto& secrets : {std::vector<std::string>{"12", "21", "12"},
+                              {"1", "21", "1"},       // rank 1 has the new one before rank 0
+                              {"21", "1", "21"},      // and after it
+                              {"2", "321", "12"}}) {  // the last of three is common to all
+    for (const auto& group : meet(secrets)) EXPECT_TRUE(group.ok()) << group.status().c_str();
+  }
+}
+
+// Over TCP a rank's first message names one secret.
+TEST(JoinGroupWithASecret, MeetsOverTcpInWhateverOrderTheSecretIsReplaced) {
+  for (const auto& secrets :
+       {std::vector<std::string>{"1", "21", "1"}, {"21", "1", "21"}, {"2", "432", "2"}}) {
+    const std::uint16_t port = free_port();
+    std::vector<Joining> joining;
+    for (std::size_t rank = 0; rank < secrets.size(); ++rank) {
+      LocalConfiguration local = configuration(static_cast<int>(rank), 3, port);
+      local.identity = identity_with(secrets[rank]);
+      joining.push_back(join(local));
+    }
+    for (Joining& one : joining) EXPECT_EQ(text(one.get()), "");
+  }
 }
 
 TEST(JoinGroupWithASecret, WithoutAnyHasNoKeys) {

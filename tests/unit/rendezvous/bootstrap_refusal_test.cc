@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rendezvous/log.h"
 #include "rendezvous/meeting.h"
 #include "unit/rendezvous/loopback_ranks.h"
 
@@ -41,6 +42,92 @@ TEST(JoinGroup, EndsForEveryoneWithTheLeastPatientRankAndTellsItWhoIsMissing) {
   EXPECT_EQ(text(first.get()), text(group));
 }
 
+LocalConfiguration with_secret(int rank, std::uint16_t port, std::string_view digits) {
+  LocalConfiguration local = configuration(rank, 2, port);
+  local.identity = identity_with(digits);
+  local.join_timeout = 1500ms;
+  return local;
+}
+
+TEST(JoinGroup, ARankWithAnotherSecretIsInTheErrorsOfBothSides) {
+  const std::uint16_t port = free_port();
+  LocalConfiguration late = with_secret(1, port, "2");
+  late.join_timeout = 2500ms;  // rank 0 is gone before that
+  Joining zero = join(with_secret(0, port, "1"));
+  Joining one = join(late);
+  EXPECT_THAT(text(zero.get()),
+              AllOf(HasSubstr("missing rank 1; "), HasSubstr("connections were refused"),
+                    HasSubstr("the last from 127.0.0.1:"), HasSubstr("LEEWAY_SECRET_FILE")));
+  EXPECT_THAT(text(one.get()),
+              AllOf(HasSubstr("did not prove the secret of this process"),
+                    HasSubstr("LEEWAY_SECRET_FILE"), HasSubstr("it has gone since")));
+}
+
+TEST(JoinGroup, ARankWithAnotherSecretIsOneLineOfTheLog) {
+  const std::uint16_t port = free_port();
+  ::testing::internal::CaptureStderr();
+  Joining one = join(with_secret(1, port, "2"));
+  Log log(LogLevel::warn, 0);
+  EXPECT_FALSE(join_group(with_secret(0, port, "1"), &log, short_limits()).ok());
+  EXPECT_FALSE(one.get().ok());
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::size_t first = said.find("it does not know the secret of this job");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(said.find("it does not know", first + 1), std::string::npos) << said;
+}
+
+// What a rank says that waits for longer than `first_word`.
+std::string said_by(const LocalConfiguration& waiting) {
+  RendezvousLimits limits = short_limits();
+  limits.first_word = 600ms;
+  ::testing::internal::CaptureStderr();
+  Log log(LogLevel::warn, waiting.rank);
+  EXPECT_FALSE(join_group(waiting, &log, limits).ok());
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(JoinGroup, RanksThatWaitSayForWhom) {
+  const std::uint16_t port = free_port();
+  for (const int rank : {0, 1}) {
+    LocalConfiguration waiting = configuration(rank, 5, port);
+    LocalConfiguration other = configuration(1 - rank, 5, port);
+    waiting.join_timeout = 1500ms;
+    other.join_timeout = 3s;
+    Joining there = join(other);
+    Joining third = join(3, 5, port);
+    EXPECT_THAT(said_by(waiting),
+                AllOf(HasSubstr("rank " + std::to_string(rank) + " at " + rendezvous_at(port)),
+                      HasSubstr("waits for ranks 2, 4; it gives up in ")));
+    EXPECT_FALSE(there.get().ok());
+    EXPECT_FALSE(third.get().ok());
+  }
+}
+
+TEST(JoinGroup, ARankThatWaitsForRankZeroSaysSo) {
+  LocalConfiguration alone = configuration(1, 3, free_port());
+  alone.join_timeout = 800ms;
+  EXPECT_THAT(said_by(alone), AllOf(HasSubstr("rank 1 at 127.0.0.1:"),
+                                    HasSubstr("Connection refused; is rank 0 running")));
+  // Rank 0 where the store is another process's.
+  LocalConfiguration root = configuration(0, 3, free_port());
+  root.store = *TcpRendezvous::connect(root.rendezvous);
+  root.join_timeout = 2s;
+  EXPECT_THAT(said_by(root), AllOf(HasSubstr("rank 0 at the store at 127.0.0.1:"),
+                                   HasSubstr("cannot invite: Connection refused")));
+}
+
+TEST(WaitReport, IsDueAfterTwiceTheTimeEachTime) {
+  const MeetingClock::time_point begin{};
+  WaitReport report(begin, 10s);
+  EXPECT_FALSE(report.due(begin + 9s));
+  EXPECT_EQ(report.left(begin + 9s), 1s);
+  EXPECT_TRUE(report.due(begin + 10s));
+  EXPECT_FALSE(report.due(begin + 19s));
+  EXPECT_TRUE(report.due(begin + 20s));
+  EXPECT_FALSE(report.due(begin + 39s));
+  EXPECT_EQ(report.waited(begin + 39s), 39s);
+}
+
 // A group of three in which rank 1 is at fault. Returns rank 0's text, having checked that all
 // three failed with it.
 std::string text_of_common_failure(std::uint16_t port, Joining faulty) {
@@ -75,8 +162,9 @@ TEST(JoinGroup, NamesBothCommunicatorNamesWhenTimeIsUp) {
   Joining zero = join(root);
   const auto group = join(other).get();
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(text(group), AllOf(HasSubstr("rank 1"), HasSubstr("\"validation\""),
-                                 HasSubstr("\"world\""), HasSubstr("names must be equal")));
+  EXPECT_THAT(text(group),
+              AllOf(HasSubstr("rank 1"), HasSubstr("\"validation\""), HasSubstr("\"world\""),
+                    HasSubstr("if rank 0 means this one by it, names must be equal")));
   EXPECT_THAT(text(zero.get()), AllOf(HasSubstr("missing rank 1"), HasSubstr("\"world\"")));
 }
 

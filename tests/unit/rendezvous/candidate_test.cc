@@ -84,6 +84,18 @@ TEST(Candidates, RefusesAnAddressThatIsNone) {
   EXPECT_THAT(candidates.status().c_str(), HasSubstr("\"eth0\" is not an IP address"));
 }
 
+TEST(Candidates, ARendezvousThatIsMissingOrNoneNamesItsVariable) {
+  Options options = wishing(TransportKind::udp, 2);
+  options.bind_address.clear();
+  EXPECT_THAT(open_candidates(options).status().c_str(),
+              HasSubstr("rank 0 does not know where rank 0 is"));
+  EXPECT_THAT(open_candidates(options).status().c_str(), HasSubstr("LEEWAY_RENDEZVOUS=host:port"));
+  options.rendezvous = "host";
+  EXPECT_THAT(open_candidates(options).status().c_str(),
+              HasSubstr("rendezvous \"host\" is not host:port or [v6]:port with a port of 1 to "
+                        "65535 (Options::rendezvous, LEEWAY_RENDEZVOUS)"));
+}
+
 TEST(Trials, SpeaksFromTheAddressThatIsBoundTo) {
   EXPECT_EQ(likely_address(wishing(TransportKind::automatic, 2)).to_string(), "127.0.0.1");
   Options towards;

@@ -151,10 +151,6 @@ TEST(DetectLauncher, IsNotFooledByABareSlurmBatchScript) {
   EXPECT_EQ(launcher->kind, LauncherKind::none);
 }
 
-TEST(DetectLauncher, IsNotFooledByAStrayWorldSize) {
-  EXPECT_EQ(detect({{"WORLD_SIZE", "4"}})->kind, LauncherKind::none);
-}
-
 TEST(DetectLauncher, PrefersLeewayThenTorchrunThenOpenMpiThenPmiThenSlurm) {
   Variables all = with(kSlurmStep, kPmi);
   EXPECT_EQ(detect(all)->kind, LauncherKind::pmi);
@@ -199,6 +195,39 @@ TEST(DetectLauncher, RefusesHalfAPlace) {
               HasSubstr("LEEWAY_RANK is set but LEEWAY_WORLD_SIZE is not"));
   EXPECT_THAT(detect({{"LEEWAY_WORLD_SIZE", "2"}}).status().c_str(),
               HasSubstr("LEEWAY_WORLD_SIZE is set but LEEWAY_RANK is not"));
+  EXPECT_THAT(detect({{"LEEWAY_RANK", ""}, {"LEEWAY_WORLD_SIZE", ""}}).status().c_str(),
+              HasSubstr("LEEWAY_RANK is set and empty"));
+}
+
+// With one of the two each process would be a group of its own.
+TEST(DetectLauncher, RefusesHalfOfALaunchersPlace) {
+  for (const auto& [set, missing] : {std::pair("RANK", "WORLD_SIZE"),
+                                     {"WORLD_SIZE", "RANK"},
+                                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                     {"PMI_RANK", "PMI_SIZE"},
+                                     {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                                     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {
+    EXPECT_THAT(detect({{set, "3"}}).status().c_str(),
+                AllOf(HasSubstr(std::string(set) + " is set but " + missing + " is not"),
+                      HasSubstr("LEEWAY_RANK and LEEWAY_WORLD_SIZE")));
+  }
+}
+
+TEST(DetectLauncher, TakesAWholePlaceBesideHalfOfAnother) {
+  EXPECT_EQ(detect(with(kSlurmStep, {{"RANK", "1"}, {"PMI_RANK", "2"}}))->kind,
+            LauncherKind::slurm);
+}
+
+TEST(ReasonToBeAlone, IsABatchScriptOfSlurm) {
+  const auto reason = [](const Variables& variables) {
+    return reason_to_be_alone(getter(variables));
+  };
+  EXPECT_THAT(reason({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}),
+              AllOf(HasSubstr("16 tasks"), HasSubstr("srun PROGRAM")));
+  EXPECT_EQ(reason({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "");
+  EXPECT_EQ(reason(with(kSlurmStep, {{"SLURM_NTASKS", "6"}})), "");
+  EXPECT_EQ(reason({}), "");
 }
 
 TEST(DetectLauncher, RefusesAMalformedRendezvous) {
@@ -249,14 +278,18 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
   EXPECT_EQ(options->log_level, "debug");
 }
 
-TEST(OptionsFromEnvironment, TakesAnEmptyValueForUnset) {
-  Variables empty;
-  for (const EnvironmentVariable& variable : environment_variables()) empty[variable.name] = "";
-  // Of these an empty value is refused: ASecretThatIsSetAndEmptyIsRefused.
-  for (const char* const name :
-       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"})
-    empty.erase(name);
-  EXPECT_TRUE(read(empty).ok());
+// As of `LEEWAY_PORT=$PORT` where PORT is misspelt: the job would run, and not as it was meant.
+TEST(OptionsFromEnvironment, RefusesAVariableThatIsSetAndEmpty) {
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    const auto options = read({{variable.name, ""}});
+    EXPECT_EQ(options.status().code(), StatusCode::kInvalidArgument) << variable.name;
+    EXPECT_THAT(options.status().c_str(),
+                HasSubstr(variable.name + std::string(" is set and empty")));
+  }
+  // These are not read then.
+  EXPECT_TRUE(options_from_environment(getter({{"LEEWAY_RANK", ""}, {"LEEWAY_WORLD_SIZE", ""}}),
+                                       Options::Membership::from_caller)
+                  .ok());
 }
 
 TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
@@ -370,15 +403,6 @@ TEST(OptionsFromEnvironment, ReadsCertificates) {
   EXPECT_EQ(options->tls_ca, "/etc/ca.pem");
   EXPECT_EQ(options->tls_certificate, "/etc/rank.pem");
   EXPECT_EQ(options->tls_key, "/etc/rank.key");
-}
-
-// As of `LEEWAY_SECRET_FILE=$KEY` where KEY is misspelt: the group would be open without a word.
-TEST(OptionsFromEnvironment, ASecretThatIsSetAndEmptyIsRefused) {
-  for (const char* const name :
-       {"LEEWAY_SECRET_FILE", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT", "LEEWAY_TLS_KEY"}) {
-    EXPECT_THAT(read({{name, ""}}).status().c_str(),
-                HasSubstr(std::string(name) + " is set and empty"));
-  }
 }
 
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {

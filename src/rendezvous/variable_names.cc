@@ -1,0 +1,218 @@
+#include "rendezvous/variable_names.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/environment.h"
+#include "rendezvous/environment.h"
+#include "rendezvous/log.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+constexpr std::string_view kPrefix = "LEEWAY_";
+
+// More wrong characters make another word of it.
+constexpr std::size_t kTyposMax = 2;
+
+// Longer ones are no slip of the hand, and comparing them takes time.
+constexpr std::size_t kNameMax = 64;
+
+// Read by other parts of the project, beside environment_variables().
+constexpr std::array<const char*, 9> kReadElsewhere = {
+    "LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT",
+    "LEEWAY_NCCL_SEAL",   "LEEWAY_NCCL_REAL",  "LEEWAY_NCCL_STAGING",
+    "LEEWAY_NCCL_SMS",    "LEEWAY_COMMAND",    "LEEWAY_NCCL_VERSION"};
+
+// Of the project's own tools, tests and builds: nobody who misspells a name means one of these.
+constexpr std::array<std::string_view, 10> kOwn = {
+    "LEEWAY_LAUNCHER_PID", "LEEWAY_SLOW_TESTS", "LEEWAY_DEBIAN_MIRROR", "LEEWAY_FRESH_ROOT_",
+    "LEEWAY_TEST_",        "LEEWAY_VM_",        "LEEWAY_BUILD_",        "LEEWAY_WITH_",
+    "LEEWAY_UNITY",        "LEEWAY_NCCL_TESTS"};
+
+std::vector<const char*> meaningful_names() {
+  std::vector<const char*> names(kReadElsewhere.begin(), kReadElsewhere.end());
+  for (const EnvironmentVariable& variable : environment_variables())
+    names.push_back(variable.name);
+  return names;
+}
+
+bool protects(const char* name) {
+  return std::ranges::find(kProtectingVariables, std::string_view(name)) !=
+         kProtectingVariables.end();
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Characters to add, leave out or change, or neighbours to swap, until one is the other.
+std::size_t typos_between(std::string_view one, std::string_view other) {
+  using Row = std::array<std::size_t, kNameMax + 1>;  // of the first i characters of `one`
+  Row before_last{};
+  Row last{};
+  Row row{};
+  for (std::size_t j = 0; j <= other.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= one.size(); ++i) {
+    before_last = std::exchange(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= other.size(); ++j) {
+      const std::size_t change = one[i - 1] == other[j - 1] ? 0 : 1;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + change});
+      const bool swapped =
+          i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+  }
+  return row[other.size()];
+}
+
+// Of a name without its prefix.
+std::vector<std::string_view> words_of(std::string_view name) {
+  std::vector<std::string_view> words;
+  name.remove_prefix(std::min(kPrefix.size(), name.size()));
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find('_'), name.size());
+    if (end > 0) words.push_back(name.substr(0, end));
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return words;
+}
+
+// Short words are too near each other for a typo in them to tell anything.
+bool is_word(std::string_view word, std::string_view meant) {
+  constexpr std::size_t kLongWord = 5;
+  return word == meant || (meant.size() >= kLongWord && typos_between(word, meant) == 1);
+}
+
+// As LEEWAY_TLS_CERTIFICATE: one goes on where the other ends.
+bool continues(std::string_view one, std::string_view other) {
+  constexpr std::size_t kLettersMin = 3;
+  const std::size_t same = std::min(one.size(), other.size());
+  return same >= kPrefix.size() + kLettersMin && one.substr(0, same) == other.substr(0, same);
+}
+
+// As LEEWAY_TIMEOUT: all words of one are in the other.
+bool shares_words(const std::vector<std::string_view>& one,
+                  const std::vector<std::string_view>& other) {
+  const auto holds = [](const auto& words, const auto& all) {
+    return std::ranges::all_of(words, [&](std::string_view word) {
+      return std::ranges::any_of(all, [&](std::string_view meant) { return is_word(word, meant); });
+    });
+  };
+  return holds(one, other) || holds(other, one);
+}
+
+// A word that is used for protection alone: LEEWAY_SECRET_KEY_PATH.
+bool names_protection(const std::vector<std::string_view>& words, const char* meant) {
+  const std::vector<std::string_view> theirs = words_of(meant);
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    return word != "FILE" && word != "REQUIRE" &&
+           std::ranges::any_of(theirs, [&](std::string_view one) { return is_word(word, one); });
+  });
+}
+
+// The first of `names` that one of these holds for, in their order.
+template <typename Names>
+const char* first_of(const Names& names,
+                     std::initializer_list<std::function<bool(const char*)>> rules) {
+  for (const auto& rule : rules) {
+    const auto found = std::ranges::find_if(names, rule);
+    if (found != std::ranges::end(names)) return *found;
+  }
+  return nullptr;
+}
+
+const char* nearest_to(const std::string& name) {
+  const std::vector<std::string_view> words = words_of(name);
+  if (words.empty()) return nullptr;
+  const auto has_typos = [&](std::size_t count) {
+    return [&name, count](const char* meant) { return typos_between(name, meant) == count; };
+  };
+  const auto goes_on = [&](const char* meant) { return continues(name, meant); };
+  const auto shares = [&](const char* meant) { return shares_words(words, words_of(meant)); };
+  const auto protects = [&](const char* meant) { return names_protection(words, meant); };
+  const std::vector<const char*> all = meaningful_names();
+  const char* nearest = first_of(all, {has_typos(0), has_typos(1)});
+  if (nearest == nullptr) nearest = first_of(kProtectingVariables, {goes_on, shares, protects});
+  if (nearest == nullptr) nearest = first_of(all, {has_typos(kTyposMax), goes_on, shares});
+  return nearest;
+}
+
+bool is_set(const char* const* environment, std::string_view name) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    if (entry.size() > name.size() + 1 && entry[name.size()] == '=' && entry.starts_with(name))
+      return true;
+  }
+  return false;
+}
+
+// Nobody but Leeway has names of this beginning; elsewhere only a typo in it makes one odd.
+std::optional<OddVariable> judge(std::string_view name) {
+  if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
+  const std::string folded = upper(name);
+  if (typos_between(std::string_view(folded).substr(0, kPrefix.size()), kPrefix) > kTyposMax)
+    return std::nullopt;
+  const auto same = [&](const char* known) { return name == known; };
+  if (std::ranges::any_of(meaningful_names(), same)) return std::nullopt;
+  if (std::ranges::any_of(kOwn, [&](std::string_view own) { return name.starts_with(own); }))
+    return std::nullopt;
+  const bool ours = folded.starts_with(kPrefix);
+  OddVariable odd{std::string(name), nearest_to(folded), false};
+  const bool near = odd.meant != nullptr && typos_between(folded, odd.meant) <= kTyposMax;
+  return ours || near ? std::optional(odd) : std::nullopt;
+}
+
+}  // namespace
+
+std::string OddVariable::text() const {
+  std::string out = name + " is no variable of Leeway, and nobody reads it";
+  if (meant == nullptr) return out + "; `leeway doctor` lists those that are";
+  return out + "; is " + meant + " meant?";
+}
+
+std::vector<OddVariable> odd_variables(const char* const* environment) {
+  const bool is_sealed =
+      is_set(environment, "LEEWAY_SECRET_FILE") || is_set(environment, "LEEWAY_TLS_CERT");
+  std::vector<OddVariable> odd;
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    auto one = judge(text.substr(0, text.find('=')));
+    if (!one) continue;
+    one->leaves_open = one->meant != nullptr && protects(one->meant) && !is_sealed;
+    odd.push_back(std::move(*one));
+  }
+  return odd;
+}
+
+Status check_names(const std::vector<OddVariable>& odd) {
+  const auto open = std::ranges::find_if(odd, &OddVariable::leaves_open);
+  if (open == odd.end()) return Status();
+  return Status::error(StatusCode::kInvalidArgument,
+                       "%.64s is no variable of Leeway, and nobody reads it; if %s is meant, the "
+                       "group would go without that protection: correct the name, or unset it",
+                       open->name.c_str(), open->meant);
+}
+
+Status check_process_names() {
+  const std::vector<OddVariable> odd = odd_variables(environment());
+  static std::atomic<bool> told{false};
+  if (!odd.empty() && !told.exchange(true)) {
+    Log log(log_level(process_environment()), kNoRank);
+    for (const OddVariable& one : odd)
+      log.print(LogLevel::warn, "odd variable", "environment: %s", one.text().c_str());
+  }
+  return check_names(odd);
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,31 @@
+// Names in the environment that are nearly a variable of Leeway's. Nobody reads such a variable, so
+// a job whose LEEWAY_SECRET_FILE is misspelt would run without its secret.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+
+namespace leeway::rendezvous {
+
+// A variable that looks like one of Leeway's, and that nobody reads.
+struct OddVariable {
+  std::string name;
+  const char* meant = nullptr;  // the nearest name that means something, or null
+  // `meant` protects the group, and nothing else in the environment does.
+  bool leaves_open = false;
+
+  std::string text() const;
+};
+
+// Among "NAME=value" entries, of which the last is null.
+std::vector<OddVariable> odd_variables(const char* const* environment);
+
+// kInvalidArgument: one of them leaves the group open.
+Status check_names(const std::vector<OddVariable>& odd);
+
+// Of this process: each odd variable is a line of the log, once. kInvalidArgument as check_names().
+Status check_process_names();
+
+}  // namespace leeway::rendezvous
