@@ -436,7 +436,7 @@ struct Options {
     // variable that tells them is read. LEEWAY_RENDEZVOUS is.
     from_caller,
   };
-  // Variables of launchers and LEEWAY_*; a variable that does not parse is an error that quotes it.
+  // Variables of launchers and LEEWAY_*. An empty one, or one that does not parse, is an error.
   LEEWAY_EXPORT static Result<Options> from_environment(
       Membership membership = Membership::from_environment);
 };

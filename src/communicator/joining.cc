@@ -300,7 +300,7 @@ Status Joining::go_near() {
   if (*near != nullptr) {
     channels_->go_near(std::move(*near));
   } else {
-    log_.print(LogLevel::info, "memory", "exact calls go as datagrams: no arena for all ranks: %s",
+    log_.print(LogLevel::info, "memory", "exact calls go as datagrams: no file of memory for all ranks: %s",
                why.c_str());
   }
   return Status();

@@ -129,7 +129,7 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
   }
   const auto security = security_of(local);
   if (!security.ok()) return security.status();
-  TcpClient client(finder(local, where), *security, end);
+  TcpClient client(finder(local, where), *security, "rank 0", end);
   // A stranger in rank 0's place cannot end this rank's call, so it goes on; the operator hears of
   // a wrong secret at once.
   if (log != nullptr) {

@@ -58,8 +58,8 @@ class StoreConnection {
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
   // The attempt says which of its secrets this process proves.
-  StoreConnection(const TcpSecurity& security, std::size_t attempt)
-      : security_(security), attempt_(attempt) {}
+  StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
+      : security_(security), attempt_(attempt), owner_(owner) {}
 
   Status connect(const HostPort& where, Clock::time_point end);
 
@@ -91,6 +91,7 @@ class StoreConnection {
 
   const TcpSecurity& security_;
   const std::size_t attempt_;
+  const char* const owner_;
   asio::io_context io_{1};
   tcp::socket socket_{io_};
   std::optional<keys::TlsSession> tls_;
@@ -130,13 +131,13 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
     const std::string reason =
         *done == asio::error::operation_aborted ? "no answer" : done->message();
     return Status::error(StatusCode::kUnavailable,
-                         "%s; is rank 0 running, and its port open to this machine?",
-                         reason.c_str());
+                         "%s; is %s running, and its port open to this machine?", reason.c_str(),
+                         owner_);
   }
   // A loopback connection to a port that nobody listens on can, by simultaneous open, meet itself.
   if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
     socket_.close(error);
-    return unavailable("nobody listens there; is rank 0 running?");
+    return Status::error(StatusCode::kUnavailable, "nobody listens there; is %s running?", owner_);
   }
   is_reached_ = true;
   speak_promptly(socket_.native_handle());
@@ -165,9 +166,9 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
                          why.empty() ? "it took no TLS handshake" : why.c_str());
   }
   return Status::error(StatusCode::kUnavailable,
-                       "what answers there did not prove %s of this process; has rank 0 the same "
-                       "one (LEEWAY_SECRET_FILE)?",
-                       security_.tls->secrets() == 1 ? "the secret" : "any secret");
+                       "what answers there did not prove %s of this process; has %s the same one "
+                       "(LEEWAY_SECRET_FILE)?",
+                       security_.tls->secrets() == 1 ? "the secret" : "any secret", owner_);
 }
 
 Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,
@@ -278,8 +279,12 @@ void StoreConnection::run_until(Clock::time_point end, const std::optional<T>& d
   io_.run();  // the cancelled operation says so, or that it was done all the same
 }
 
-TcpClient::TcpClient(Find find, TcpSecurity security, Clock::time_point end)
-    : find_(std::move(find)), security_(std::move(security)), end_(end), owner_(::getpid()) {}
+TcpClient::TcpClient(Find find, TcpSecurity security, const char* owner, Clock::time_point end)
+    : find_(std::move(find)),
+      security_(std::move(security)),
+      end_(end),
+      owner_(owner),
+      process_(::getpid()) {}
 
 TcpClient::~TcpClient() = default;
 
@@ -390,7 +395,7 @@ Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, 
 // not there.
 Status TcpClient::ask(const std::vector<StoreRequest>& requests, Clock::time_point end,
                       bool patient, const std::function<bool(const StoreAnswer&)>& on_answer) {
-  if (::getpid() != owner_)
+  if (::getpid() != process_)
     return unavailable("a forked child cannot use its parent's connection; connect anew");
   bool answered = false;
   const auto note = [&](const StoreAnswer& answer) {
@@ -465,7 +470,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool&
   const auto where = find_();
   if (!where.ok()) return where.status();
   auto made = without_exceptions("rendezvous", [this] {
-    return Result<ConnectionPtr>(std::make_unique<StoreConnection>(security_, attempt_));
+    return Result<ConnectionPtr>(std::make_unique<StoreConnection>(security_, attempt_, owner_));
   });
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);

@@ -36,8 +36,9 @@ class TcpClient final : public Rendezvous {
   // Asked before each attempt to connect. kUnavailable: not known yet.
   using Find = std::function<Result<HostPort>()>;
 
-  // No call lasts beyond `end`.
-  TcpClient(Find find, TcpSecurity security, Clock::time_point end = Clock::time_point::max());
+  // No call lasts beyond `end`. `owner` is whose server it is, for texts; it stays valid.
+  TcpClient(Find find, TcpSecurity security, const char* owner,
+            Clock::time_point end = Clock::time_point::max());
 
   // Called once, with why: what answers does not prove that it is of this job. It may be a stranger
   // in the server's place, so the call goes on; or this process has another secret.
@@ -72,7 +73,8 @@ class TcpClient final : public Rendezvous {
   const Find find_;
   const TcpSecurity security_;
   const Clock::time_point end_;
-  const pid_t owner_;
+  const char* const owner_;
+  const pid_t process_;
   std::function<void(const Status&)> tell_refusal_;
   std::atomic<std::size_t> attempt_{0};  // which secret is proved next
   mutable std::mutex mutex_;

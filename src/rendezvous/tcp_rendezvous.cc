@@ -58,9 +58,10 @@ Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view a
   const auto where = rendezvous::parse_host_port(address);
   if (!where.ok())
     return Status::error(where.status().code(), "connect: address %s", where.status().c_str());
-  return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(
-      rendezvous::to_text(*where),
-      std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); }, *protection)));
+  return std::shared_ptr<TcpRendezvous>(
+      new TcpRendezvous(rendezvous::to_text(*where),
+                        std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); },
+                                                    *protection, "the process that serves it")));
 }
 
 const std::string& TcpRendezvous::address() const {

@@ -56,6 +56,25 @@ class Security : public ::testing::Test {
       ::testing::TempDir() + "leeway_security_" + std::to_string(::getpid()) + ".key";
 };
 
+// The group would be open to strangers, and its operator would not know.
+TEST_F(Security, AMisspeltSecretMakesNoGroupUnlessTheProgramNamesOne) {
+  ::setenv("LEEWAY_SECRETFILE", path_.c_str(), 1);
+  Options plain = options(1);
+  plain.join_timeout = 50ms;
+  const Status refused = Communicator::create(plain).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.c_str(), AllOf(HasSubstr("create: LEEWAY_SECRETFILE is no variable"),
+                                     HasSubstr("if LEEWAY_SECRET_FILE is meant")));
+  EXPECT_THAT(Options::from_environment().status().c_str(), HasSubstr("LEEWAY_SECRETFILE"));
+  plain.secret_file = path_;
+  EXPECT_EQ(Communicator::create(plain).status().code(), StatusCode::kUnavailable);
+  plain.secret_file.clear();
+  plain.world_size = 1;
+  plain.rank = 0;
+  EXPECT_TRUE(Communicator::create(plain).ok());
+  ::unsetenv("LEEWAY_SECRETFILE");
+}
+
 TEST_F(Security, RanksWithASecretReduce) {
   Options first = options(0);
   Options second = options(1);
