@@ -165,10 +165,12 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
                          "what answers there did not prove that it is of this job: %s",
                          why.empty() ? "it took no TLS handshake" : why.c_str());
   }
-  return Status::error(StatusCode::kUnavailable,
-                       "what answers there did not prove %s of this process; has %s the same one "
-                       "(LEEWAY_SECRET_FILE)?",
-                       security_.tls->secrets() == 1 ? "the secret" : "any secret", owner_);
+  return Status::error(
+      StatusCode::kUnavailable,
+      "what answers there did not prove %s; has %s the same one "
+      "(LEEWAY_SECRET_FILE)?",
+      security_.tls->secrets() == 1 ? "this process's secret" : "any secret of this process",
+      owner_);
 }
 
 Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,

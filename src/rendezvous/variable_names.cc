@@ -38,9 +38,10 @@ constexpr std::array<std::string_view, 10> kOwn = {
     "LEEWAY_UNITY",        "LEEWAY_NCCL_TESTS"};
 
 std::vector<const char*> meaningful_names() {
-  std::vector<const char*> names(kReadElsewhere.begin(), kReadElsewhere.end());
+  std::vector<const char*> names;
   for (const EnvironmentVariable& variable : environment_variables())
     names.push_back(variable.name);
+  names.insert(names.end(), kReadElsewhere.begin(), kReadElsewhere.end());
   return names;
 }
 
@@ -139,11 +140,13 @@ const char* nearest_to(const std::string& name) {
     return [&name, count](const char* meant) { return typos_between(name, meant) == count; };
   };
   const auto goes_on = [&](const char* meant) { return continues(name, meant); };
-  const auto shares = [&](const char* meant) { return shares_words(words, words_of(meant)); };
-  const auto protects = [&](const char* meant) { return names_protection(words, meant); };
+  const auto shares = [&](const char* meant) {
+    return !protects(meant) && shares_words(words, words_of(meant));
+  };
+  const auto protection = [&](const char* meant) { return names_protection(words, meant); };
   const std::vector<const char*> all = meaningful_names();
   const char* nearest = first_of(all, {has_typos(0), has_typos(1)});
-  if (nearest == nullptr) nearest = first_of(kProtectingVariables, {goes_on, shares, protects});
+  if (nearest == nullptr) nearest = first_of(kProtectingVariables, {goes_on, protection});
   if (nearest == nullptr) nearest = first_of(all, {has_typos(kTyposMax), goes_on, shares});
   return nearest;
 }

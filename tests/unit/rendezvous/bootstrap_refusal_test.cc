@@ -59,7 +59,7 @@ TEST(JoinGroup, ARankWithAnotherSecretIsInTheErrorsOfBothSides) {
               AllOf(HasSubstr("missing rank 1; "), HasSubstr("connections were refused"),
                     HasSubstr("the last from 127.0.0.1:"), HasSubstr("LEEWAY_SECRET_FILE")));
   EXPECT_THAT(text(one.get()),
-              AllOf(HasSubstr("did not prove the secret of this process"),
+              AllOf(HasSubstr("did not prove this process's secret"),
                     HasSubstr("LEEWAY_SECRET_FILE"), HasSubstr("it has gone since")));
 }
 
