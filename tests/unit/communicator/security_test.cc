@@ -56,6 +56,16 @@ class Security : public ::testing::Test {
       ::testing::TempDir() + "leeway_security_" + std::to_string(::getpid()) + ".key";
 };
 
+TEST(Create, AGroupOfOneInABatchScriptOfSlurmIsSaid) {
+  ::setenv("SLURM_NTASKS", "16", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Communicator::create(Options()).ok());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("this process is a group of one: a batch script of Slurm has 16 tasks, and "
+                        "srun starts them as ranks (srun PROGRAM)"));
+  ::unsetenv("SLURM_NTASKS");
+}
+
 // The group would be open to strangers, and its operator would not know.
 TEST_F(Security, AMisspeltSecretMakesNoGroupUnlessTheProgramNamesOne) {
   ::setenv("LEEWAY_SECRETFILE", path_.c_str(), 1);

@@ -55,7 +55,7 @@ TEST(OddVariables, ASlipOfTheHandHasTheNearestName) {
   EXPECT_EQ(meant_by("LEEWAY_TIMEOUT"), "LEEWAY_JOIN_TIMEOUT_MS");
   EXPECT_EQ(meant_by("LEEWAY_POLICY"), "LEEWAY_NCCL_POLICY");
   EXPECT_EQ(meant_by("LEEWAY_HOME"), "none");
-  EXPECT_EQ(meant_by("LEEWAY_FILE"), "none");
+  EXPECT_EQ(meant_by("LEEWAY_FILE_NAME"), "none");
 }
 
 TEST(OddVariables, ATypoMakesNoOtherProgramsVariableOdd) {
