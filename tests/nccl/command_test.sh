@@ -45,3 +45,13 @@ says "$scratch/nothing" "cannot be read"
 head -c 4000 "$needs" >"$scratch/cut"
 run "$leeway" doctor "$scratch/cut"
 [ "$code" -le 1 ] || fail "a program that was cut off gives $code"
+
+# Who answers, over what, and whether strangers can read it.
+printf '%s\n' 'import ctypes' 'class Id(ctypes.Structure): _fields_ = [("bytes", ctypes.c_char * 128)]' \
+  'nccl, handle, made = ctypes.CDLL("libnccl.so.2"), ctypes.c_void_p(), Id()' 'nccl.ncclGetUniqueId(ctypes.byref(made))' \
+  'nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, Id, ctypes.c_int]' \
+  'nccl.ncclCommInitRank(ctypes.byref(handle), 1, made, 0)' >"$scratch/alone.py"
+run env NCCL_DEBUG=INFO LEEWAY_NCCL_POLICY='all_gather -> best_effort(1s)' "$leeway" nccl -- python3 "$scratch/alone.py"
+grep -q "NCCL version 2.28.9, by Leeway" "$scratch/out" || fail "the version is not said"
+grep -q 'INFO comm "" rank 0 nranks 1: over udp, .*, sealed' "$scratch/out" || fail "what carries a communicator is not said"
+grep -q 'WARN LEEWAY_NCCL_POLICY: rule 1, .* decides nothing' "$scratch/out" || fail "a rule that decides nothing is not said"
