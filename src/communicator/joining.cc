@@ -300,8 +300,8 @@ Status Joining::go_near() {
   if (*near != nullptr) {
     channels_->go_near(std::move(*near));
   } else {
-    log_.print(LogLevel::info, "memory", "exact calls go as datagrams: no file of memory for all ranks: %s",
-               why.c_str());
+    log_.print(LogLevel::info, "memory",
+               "exact calls go as datagrams: no file of memory for all ranks: %s", why.c_str());
   }
   return Status();
 }
