@@ -5,11 +5,11 @@
 #include <random>
 
 #include "base/marks.h"
+#include "base/per_process.h"
 #include "communicator/channels.h"
 #include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
-#include "driving/fork.h"
 #include "observe/trace.h"
 #include "rendezvous/address.h"
 #include "seal/aead.h"
@@ -18,10 +18,13 @@ namespace leeway::internal {
 namespace {
 
 // All endpoints of this process, by what they were opened for.
-std::mutex registry_mutex;
-std::multimap<std::string, std::weak_ptr<UdpEndpoint>>& registry() {
-  static auto* const endpoints = new std::multimap<std::string, std::weak_ptr<UdpEndpoint>>;
-  return *endpoints;
+struct Registry {
+  std::mutex mutex;
+  std::multimap<std::string, std::weak_ptr<UdpEndpoint>> endpoints;
+};
+Registry& registry() {
+  static auto* const of_process = new PerProcess<Registry>;  // never destroyed
+  return of_process->get();
 }
 
 // Options under which two groups may share a socket.
@@ -37,8 +40,7 @@ std::string key_of(const Options& options, const asio::ip::address& address,
          std::to_string(options.socket_buffer_bytes) + " " +
          std::string(to_string(options.congestion)) + " " +
          std::to_string(options.rate_bits_per_second) + " " + std::to_string(options.port) + " " +
-         std::to_string(driving::fork_generation()) + (may_share_memory(options) ? " memory" : "") +
-         held;
+         (may_share_memory(options) ? "memory" : "") + held;
 }
 
 // A group, as all its ranks in this process name it. They may bring a store object each, and spell
@@ -79,7 +81,7 @@ std::uint64_t random_process() {
 }
 
 UdpEndpoint::Seat::~Seat() {
-  std::lock_guard lock(registry_mutex);
+  std::lock_guard lock(registry().mutex);
   endpoint_->seats_.erase(endpoint_->seats_.find(name_));
 }
 
@@ -103,9 +105,9 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
   if (!address.ok()) return address.status();
   const std::string name = name_of(options);
   const std::string key = key_of(options, *address, secrets.get());
-  std::lock_guard lock(registry_mutex);
-  std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
-  const auto [first, last] = registry().equal_range(key);
+  std::lock_guard lock(registry().mutex);
+  std::erase_if(registry().endpoints, [](const auto& entry) { return entry.second.expired(); });
+  const auto [first, last] = registry().endpoints.equal_range(key);
   std::shared_ptr<UdpEndpoint> endpoint;
   for (auto it = first; it != last && endpoint == nullptr; ++it) {
     endpoint = it->second.lock();
@@ -121,7 +123,7 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
     auto opened = open(options, *address, std::move(identity), 0);
     if (!opened.ok()) return opened.status();
     endpoint = std::move(*opened);
-    registry().emplace(key, endpoint);
+    registry().endpoints.emplace(key, endpoint);
   }
   endpoint->seats_.insert(name);
   return std::make_unique<Seat>(
@@ -163,7 +165,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
 }
 
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::lane(const Options& options, int lane) {
-  std::lock_guard lock(registry_mutex);
+  std::lock_guard lock(registry().mutex);
   if (const auto known = lanes_.find(lane); known != lanes_.end()) return known->second;
   auto opened = open(options_of_lane(options, lane), udp_.local_address().address(), identity_,
                      static_cast<std::uint8_t>(lane));
@@ -180,7 +182,7 @@ void UdpEndpoint::pace(const Options& options) {
     if (!session.node().pace(driving::steady_now(), settings)) return;
     if (slows_for_marks(settings.control)) udp_.allow_marks();
   }
-  std::lock_guard lock(registry_mutex);
+  std::lock_guard lock(registry().mutex);
   for (const auto& [number, lane] : lanes_) {
     lane->driver_->pace_with(*driver_);
     driving::Driver::Session session(*lane->driver_);

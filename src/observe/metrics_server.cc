@@ -19,6 +19,8 @@
 
 #include "base/descriptors.h"
 #include "base/exceptions.h"
+#include "base/fork.h"
+#include "base/per_process.h"
 #include "base/thread.h"
 #include "observe/exposition.h"
 
@@ -45,10 +47,13 @@ asio::ip::address source_of(const tcp::socket& socket) {
 }
 
 // All servers of this process, by what they were asked for.
-std::mutex servers_mutex;
-std::map<std::string, std::weak_ptr<MetricsServer>>& servers() {
-  static auto* const by_address = new std::map<std::string, std::weak_ptr<MetricsServer>>;
-  return *by_address;
+struct Servers {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<MetricsServer>> by_address;
+};
+Servers& servers() {
+  static auto* const of_process = new PerProcess<Servers>;  // never destroyed
+  return of_process->get();
 }
 
 class Boards {
@@ -149,6 +154,7 @@ class HttpServer final : public MetricsServer {
     std::error_code error;
     const tcp::endpoint wanted(asio::ip::make_address(where.host, error), where.port);
     if (!error) acceptor_.open(wanted.protocol(), error);
+    if (!error) kept_ = KeptFromChildren(acceptor_.native_handle());
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(wanted, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -213,6 +219,7 @@ class HttpServer final : public MetricsServer {
   Boards boards_;  // goes after those who read it
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
+  KeptFromChildren kept_;
   asio::steady_timer paused_;
   std::vector<std::weak_ptr<Visitor>> visitors_;
   std::string address_;
@@ -224,14 +231,15 @@ class HttpServer final : public MetricsServer {
 Result<std::shared_ptr<MetricsServer>> MetricsServer::at(
     const rendezvous::MetricsAddress& address) {
   const std::string name = rendezvous::to_text(address);
-  const std::lock_guard lock(servers_mutex);
-  if (auto known = servers()[name].lock()) return known;
+  Servers& all = servers();
+  const std::lock_guard lock(all.mutex);
+  if (auto known = all.by_address[name].lock()) return known;
   auto made = without_exceptions("metrics", [&]() -> Result<std::shared_ptr<MetricsServer>> {
     const auto server = std::make_shared<HttpServer>();
     if (const Status status = server->listen(address.where); !status.ok()) return status;
     return std::shared_ptr<MetricsServer>(server);
   });
-  if (made.ok()) servers()[name] = *made;
+  if (made.ok()) all.by_address[name] = *made;
   return made;
 }
 

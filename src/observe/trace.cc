@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/per_process.h"
 #include "driving/driver.h"
 #include "leeway/version.h"
 
@@ -19,10 +20,13 @@ constexpr auto kWriteEvery = std::chrono::milliseconds(20);
 constexpr std::size_t kRecordBytesMax = 512;
 
 // All traces of this process, by their files.
-std::mutex traces_mutex;
-std::map<std::string, std::weak_ptr<Trace>>& traces() {
-  static auto* const by_path = new std::map<std::string, std::weak_ptr<Trace>>;
-  return *by_path;
+struct Traces {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Trace>> by_path;
+};
+Traces& traces() {
+  static auto* const of_process = new PerProcess<Traces>;  // never destroyed
+  return of_process->get();
 }
 
 double milliseconds(Duration duration) {
@@ -69,8 +73,9 @@ std::shared_ptr<Trace> Trace::of(const Options& options) {
   if (options.trace.empty()) return nullptr;
   const std::string path =
       path_of(options.trace, options.rank.value_or(0), options.world_size.value_or(1));
-  const std::lock_guard lock(traces_mutex);
-  if (auto known = traces()[path].lock()) return known;
+  Traces& all = traces();
+  const std::lock_guard lock(all.mutex);
+  if (auto known = all.by_path[path].lock()) return known;
   const auto level = rendezvous::parse_log_level(options.log_level);
   rendezvous::Log log(level.ok() ? *level : LogLevel::warn,
                       static_cast<Rank>(options.rank.value_or(0)));
@@ -81,7 +86,7 @@ std::shared_ptr<Trace> Trace::of(const Options& options) {
   }
   log.print(LogLevel::info, "trace", "a qlog goes to %s, 64 MiB at most", path.c_str());
   auto trace = std::make_shared<Trace>(file, options, log);
-  traces()[path] = trace;
+  all.by_path[path] = trace;
   return trace;
 }
 
@@ -89,6 +94,7 @@ Trace::Trace(std::FILE* file, const Options& options, const rendezvous::Log& log
              std::size_t bytes_max)
     : file_(file),
       path_(path_of(options.trace, options.rank.value_or(0), options.world_size.value_or(1))),
+      kept_(::fileno(file)),
       bytes_max_(bytes_max),
       log_(log.level(), log.rank()),
       began_(driving::steady_now()) {
@@ -114,6 +120,7 @@ Trace::Trace(std::FILE* file, const Options& options, const rendezvous::Log& log
 
 Trace::~Trace() {
   writer_ = {};
+  kept_.release();
   std::fclose(file_);
 }
 

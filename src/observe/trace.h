@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "driving/snapshot.h"
@@ -73,6 +74,7 @@ class Trace {
 
   std::FILE* const file_;
   const std::string path_;
+  KeptFromChildren kept_;
   const std::size_t bytes_max_;
   rendezvous::Log log_;
   const Instant began_;

@@ -12,6 +12,7 @@
 
 #include "base/descriptors.h"
 #include "base/exceptions.h"
+#include "base/fork.h"
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
 #include "rendezvous/tcp_socket.h"
@@ -78,6 +79,11 @@ class StoreConnection {
  private:
   Status connect_one(const tcp::endpoint& endpoint, Clock::time_point end);
   Status prove_secret(Clock::time_point end);
+  void close() {
+    kept_.release();
+    std::error_code ignored;
+    socket_.close(ignored);
+  }
   Status send(Clock::time_point end);
   Status write(ByteSpan bytes, Clock::time_point end);
   Status receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted);
@@ -94,6 +100,7 @@ class StoreConnection {
   const char* const owner_;
   asio::io_context io_{1};
   tcp::socket socket_{io_};
+  KeptFromChildren kept_;
   std::optional<keys::TlsSession> tls_;
   FrameReader reader_;
   std::string unsent_;
@@ -119,7 +126,9 @@ Status StoreConnection::connect(const HostPort& where, Clock::time_point end) {
 
 Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_point end) {
   std::error_code error;
-  socket_.close(error);
+  close();
+  socket_.open(endpoint.protocol(), error);
+  if (!error) kept_ = KeptFromChildren(socket_.native_handle());
   std::optional<std::error_code> done;
   socket_.async_connect(endpoint, [&done](std::error_code outcome) { done = outcome; });
   run_until(std::min(end, Clock::now() + kConnectMax), done);
@@ -136,7 +145,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   }
   // A loopback connection to a port that nobody listens on can, by simultaneous open, meet itself.
   if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
-    socket_.close(error);
+    close();
     return Status::error(StatusCode::kUnavailable, "nobody listens there; is %s running?", owner_);
   }
   is_reached_ = true;
@@ -157,8 +166,7 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
     if (status.ok() && !tls_->receive(bytes, plain)) status = unavailable("refused");
   }
   if (status.ok()) return status;
-  std::error_code ignored;
-  socket_.close(ignored);
+  close();
   if (security_.tls->has_certificates()) {
     const std::string& why = tls_->objection();
     return Status::error(StatusCode::kUnavailable,

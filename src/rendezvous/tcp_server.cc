@@ -18,6 +18,8 @@
 
 #include "base/descriptors.h"
 #include "base/exceptions.h"
+#include "base/fork.h"
+#include "base/per_process.h"
 #include "base/thread.h"
 #include "rendezvous/store_server.h"
 #include "rendezvous/tcp_socket.h"
@@ -126,8 +128,14 @@ class TcpServer::Loop {
  private:
   struct Connection {
     Connection(tcp::socket accepted, const tcp::endpoint& from)
-        : socket(std::move(accepted)), remote(from) {}
+        : socket(std::move(accepted)), kept(socket.native_handle()), remote(from) {}
+    void close() {
+      kept.release();
+      std::error_code ignored;
+      socket.close(ignored);
+    }
     tcp::socket socket;
+    KeptFromChildren kept;
     const tcp::endpoint remote;
     std::array<std::byte, kReadBytes> received;
     std::size_t held = 0;  // of it, of a first message that is not whole
@@ -166,6 +174,7 @@ class TcpServer::Loop {
 
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
+  KeptFromChildren acceptor_kept_;
   asio::steady_timer retry_accept_{io_};
   asio::steady_timer timer_{io_};
   std::uint16_t port_ = 0;
@@ -188,8 +197,10 @@ Status TcpServer::Loop::listen(const HostPort& where) {
   std::error_code error;
   for (const tcp::endpoint& endpoint : *endpoints) {
     if (!security_.allows(endpoint.address())) return public_address_refused(endpoint.address());
+    acceptor_kept_.release();
     acceptor_.close(error);
     acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_kept_ = KeptFromChildren(acceptor_.native_handle());
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error && endpoint.address().is_v6() && endpoint.address().is_unspecified())
       acceptor_.set_option(asio::ip::v6_only(false), error);
@@ -332,8 +343,7 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
       [this, id, connection](std::error_code error, std::size_t bytes) {
         if (!connection->socket.is_open()) return;
         if (error) {
-          std::error_code ignored;
-          connection->socket.close(ignored);
+          connection->close();
           connections_.erase(id);
           work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
           return;
@@ -484,8 +494,7 @@ void TcpServer::Loop::drop(Id id, const char* reason) {
   const auto at = connections_.find(id);
   if (at == connections_.end()) return;
   say_dropped(at->second->remote, reason);
-  std::error_code ignored;
-  at->second->socket.close(ignored);
+  at->second->close();
   connections_.erase(at);
 }
 
@@ -523,6 +532,7 @@ void TcpServer::Loop::on_closing() {
   work_on_core([](StoreServer&, Instant) {});
   closing_ = true;
   std::error_code ignored;
+  acceptor_kept_.release();
   acceptor_.close(ignored);
   retry_accept_.cancel();
   timer_.expires_after(kFlushTime + static_cast<std::int64_t>(bytes_leaving_) * kFlushTimePerByte);
@@ -553,7 +563,7 @@ Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
 
 TcpServer::TcpServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 
-// A forked child has no thread to end, and sockets of which the parent's poller knows.
+// A forked child has no thread to end.
 TcpServer::~TcpServer() {
   if (!check_process().ok()) {
     (void)loop_.release();
@@ -633,10 +643,11 @@ Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
                                                  std::unique_ptr<Log> log) {
-  static auto& places = *new SharedPlaces;  // never destroyed: threads may outlive exit()
+  // Never destroyed: threads may outlive exit(). A forked child has no server of its parent's.
+  static auto& places = *new PerProcess<SharedPlaces>;
   const std::string name = to_text(where) + (security.insecure ? " insecure" : "") +
                            (security.tls != nullptr ? security.tls->name() : "");
-  const std::shared_ptr<SharedPlace> place = places.at(name);
+  const std::shared_ptr<SharedPlace> place = places.get().at(name);
   std::unique_lock lock(place->mutex);
   while (true) {
     if (auto server = place->server.lock()) return server;

@@ -9,7 +9,7 @@
 #include <stop_token>
 #include <string>
 
-#include "interop/nccl/per_process.h"
+#include "base/per_process.h"
 #include "interop/nccl/place.h"
 #include "interop/nccl/settings.h"
 #include "interop/nccl/unique_id.h"

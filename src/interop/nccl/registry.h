@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/per_process.h"
 #include "interop/nccl/abi.h"
-#include "interop/nccl/per_process.h"
 #include "leeway/status.h"
 
 namespace leeway::nccl {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/per_process.h"
 #include "base/thread.h"
-#include "interop/nccl/per_process.h"
 #include "interop/nccl_net/connecting.h"
 #include "leeway/communicator.h"
 
@@ -22,7 +22,7 @@ struct State {
 };
 
 State& state() {
-  static auto* const states = new nccl::PerProcess<State>;  // never destroyed: threads use it
+  static auto* const states = new PerProcess<State>;  // never destroyed: threads use it
   return states->get();
 }
 

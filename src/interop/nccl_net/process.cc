@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "base/per_process.h"
 #include "interop/nccl/listeners.h"
-#include "interop/nccl/per_process.h"
 #include "interop/nccl_net/background.h"
 #include "keys/derive.h"
 #include "rendezvous/address.h"
@@ -21,7 +21,7 @@ constexpr auto kFinalizeTime = std::chrono::seconds(2);
 }  // namespace
 
 Process& Process::get() {
-  static auto* const processes = new nccl::PerProcess<Process>;  // never destroyed
+  static auto* const processes = new PerProcess<Process>;  // never destroyed
   return processes->get();
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/descriptors.h"
+#include "base/per_process.h"
 
 namespace leeway::transport {
 namespace {
@@ -54,8 +55,8 @@ Status not_ours(const std::string& folder) {
 class Named {
  public:
   static Named& here() {
-    static auto& named = *new Named;
-    return named;
+    static auto& of_process = *new PerProcess<Named>;
+    return of_process.get();
   }
   void add(const std::string& path, int handle) {
     const std::lock_guard lock(mutex_);

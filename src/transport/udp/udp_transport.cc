@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/limits.h"
 #include "transport/udp/multicast.h"
 
@@ -59,6 +60,8 @@ struct UdpTransport::Opened {
   asio::io_context context{1};
   asio::ip::udp::socket socket{context};
   asio::ip::udp::socket group{context};  // open where a multicast group was joined
+  KeptFromChildren socket_kept;
+  KeptFromChildren group_kept;
   UdpSocketGrant grant;
   UdpAddress local;
 };
@@ -71,6 +74,7 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
       opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
                        options.use_gso, options.use_gro});
   if (!grant.ok()) return grant.status();
+  opened->socket_kept = KeptFromChildren(opened->socket.native_handle());
   if (Status status = check_calls(opened->socket.native_handle()); !status.ok()) return status;
   std::error_code error;
   opened->grant = *grant;
@@ -143,6 +147,7 @@ Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
       join_multicast_group(opened_->group, opened_->socket, group, options_.bind_address, like);
   if (!grant.ok()) return grant.status();
   const int handle = opened_->group.native_handle();
+  opened_->group_kept = KeptFromChildren(handle);
   waiter_.also_watch(handle);
   group_receiver_ = std::make_unique<UdpReceiver>(
       handle, grant->coalescing, limits_.datagram_bytes_max, peers_, &::recvmmsg, self);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -270,6 +271,34 @@ TEST(TcpRendezvous, ForgetsWhatAProcessTakesAlong) {
   }
   EXPECT_FALSE(server->get("mine", 0s).ok());
   EXPECT_TRUE(server->get("stays", 0s).ok());
+}
+
+// The parent's port is free once the parent is gone, though a child of its lives on, and the child
+// may serve there itself.
+TEST(TcpRendezvous, AForkedChildDoesNotHoldItsParentsPort) {
+  const std::string address = rendezvous_at(free_port());
+  auto server = *TcpRendezvous::serve(address);
+  std::array<int, 2> to_child{}, to_parent{};
+  ASSERT_EQ(::pipe(to_child.data()) + ::pipe(to_parent.data()), 0);
+  char byte = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    (void)!::write(to_parent[1], &byte, 1);
+    (void)!::read(to_child[0], &byte, 1);  // until the parent is done
+    const auto own = TcpRendezvous::serve(address);
+    ::_exit(own.ok() && (*own)->put("key", {}).ok() ? 0 : 1);
+  }
+  ASSERT_EQ(::read(to_parent[0], &byte, 1), 1);
+  server.reset();
+  {
+    const auto again = TcpRendezvous::serve(address);
+    EXPECT_TRUE(again.ok()) << again.status().c_str();
+  }
+  ASSERT_EQ(::write(to_child[1], &byte, 1), 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(end);
 }
 
 TEST(TcpRendezvous, SaysNoToAForkedChild) {

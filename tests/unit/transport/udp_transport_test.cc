@@ -3,6 +3,8 @@
 #include "transport/udp/udp_transport.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <asio/io_context.hpp>
@@ -190,6 +192,29 @@ TEST(UdpTransportOpen, APortInUseIsAnError) {
   UdpOptions options;
   options.port = first->local_address().port();
   EXPECT_EQ(UdpTransport::open(options).status().code(), StatusCode::kUnavailable);
+}
+
+// A child that outlives its parent's transport would take the datagrams of the next one.
+TEST(UdpTransportOpen, AForkedChildDoesNotHoldThePort) {
+  auto first = UdpTransport::open({}).value();
+  UdpOptions options;
+  options.port = first->local_address().port();
+  std::array<int, 2> to_child{}, to_parent{};
+  ASSERT_EQ(::pipe(to_child.data()) + ::pipe(to_parent.data()), 0);
+  char byte = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(to_child[1]);
+    (void)!::write(to_parent[1], &byte, 1);
+    (void)!::read(to_child[0], &byte, 1);  // until the parent is done
+    ::_exit(0);
+  }
+  ASSERT_EQ(::read(to_parent[0], &byte, 1), 1);
+  first.reset();
+  EXPECT_TRUE(UdpTransport::open(options).ok());
+  ::close(to_child[1]);
+  ::waitpid(child, nullptr, 0);
+  for (const int end : {to_child[0], to_parent[0], to_parent[1]}) ::close(end);
 }
 
 TEST(UdpTransportOpen, DatagramSizesOutOfRangeAreRefused) {

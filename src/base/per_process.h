@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "driving/fork.h"
+#include "base/fork.h"
 
-namespace leeway::nccl {
+namespace leeway {
 
 template <typename State>
 class PerProcess {
@@ -16,7 +16,7 @@ class PerProcess {
   // Any thread.
   State& get() {
     Node* node = node_.load(std::memory_order_acquire);
-    while (node->generation != driving::fork_generation()) {
+    while (node->generation != fork_generation()) {
       auto made = std::make_unique<Node>();
       if (node_.compare_exchange_strong(node, made.get(), std::memory_order_acq_rel))
         node = made.release();
@@ -26,10 +26,10 @@ class PerProcess {
 
  private:
   struct Node {
-    std::uint32_t generation = driving::fork_generation();
+    std::uint32_t generation = fork_generation();
     State state;
   };
   std::atomic<Node*> node_ = new Node;  // of the process, which never ends it
 };
 
-}  // namespace leeway::nccl
+}  // namespace leeway

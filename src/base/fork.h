@@ -1,0 +1,35 @@
+// What a child of this process has of it. A forked child has the memory and none of the threads; a
+// child by fork() or exec() has the descriptors, unless they are kept from it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace leeway {
+
+// Counts the forks that led to this process, from the first call on.
+std::uint32_t fork_generation();
+
+// Keeps a descriptor from this process's children: exec() closes it, and fork() puts /dev/null in
+// its place. Otherwise a child that outlives this process holds its ports and locks, takes
+// connections that nobody answers, and hides from the other side that this process has ended.
+//
+// Any thread. The descriptor stays its owner's, who closes it, in a forked child too.
+class KeptFromChildren {
+ public:
+  KeptFromChildren() = default;
+  explicit KeptFromChildren(int descriptor);
+  KeptFromChildren(KeptFromChildren&& other) noexcept { *this = std::move(other); }
+  KeptFromChildren& operator=(KeptFromChildren&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  // Before the descriptor is closed: its number is soon another's.
+  ~KeptFromChildren() { release(); }
+  void release();
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace leeway
