@@ -53,8 +53,9 @@ def run_ranks(hosts, command_of, **environment):
     for rank, host in enumerate(hosts):
         variables = dict(os.environ, LEEWAY_RANK=str(rank), LEEWAY_WORLD_SIZE=str(len(hosts)),
                          LEEWAY_RENDEZVOUS=f"10.98.0.1:{PORT}", **environment)
-        ranks.append(subprocess.Popen(inside(host, *command_of(rank)), env=variables, stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.PIPE, text=True))
+        # Ranks end with this process.
+        words = ["setpriv", "--pdeathsig", "KILL", *inside(host, *command_of(rank))]
+        ranks.append(subprocess.Popen(words, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
     texts = [process.communicate(timeout=RUN_TIMEOUT_S)[1] for process in ranks]
     failures = [text for process, text in zip(ranks, texts) if process.returncode != 0]
     if failures:

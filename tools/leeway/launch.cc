@@ -1,7 +1,5 @@
 #include "launch.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <asio/io_context.hpp>
@@ -20,12 +18,6 @@
 
 namespace leeway::tools {
 namespace {
-
-// A rank started by us dies with us, even when we are killed in a way that leaves no time to say
-// so.
-void die_with_launcher() {
-  if (is_started_by_launcher()) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-}
 
 std::vector<std::string> own_command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -65,7 +57,6 @@ Result<LaunchResult> join_launched(const rendezvous::Launcher& launcher, int ran
         "%d ranks asked for, but %s started %d; leave --ranks away under a launcher", ranks,
         rendezvous::to_string(launcher.kind).data(), launcher.size);
   }
-  die_with_launcher();
   return LaunchResult{.is_worker = true};
 }
 

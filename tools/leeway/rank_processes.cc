@@ -2,14 +2,16 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <random>
 #include <thread>
 
 namespace leeway::tools {
@@ -56,6 +58,7 @@ std::vector<std::string> environment_of(const RankCommand& command, int rank) {
   variables["LEEWAY_WORLD_SIZE"] = std::to_string(command.ranks);
   variables["LEEWAY_RENDEZVOUS"] = command.rendezvous;
   variables[kLauncherVariable] = std::to_string(::getpid());
+  variables.emplace("LEEWAY_RUN_ID", command.run_id);
 
   std::vector<std::string> entries;
   entries.reserve(variables.size());
@@ -71,27 +74,56 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// posix_spawn's attribute objects, released in every case.
-struct SpawnPlan {
-  explicit SpawnPlan(const sigset_t& mask, bool quiet) {
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &mask);
-    posix_spawn_file_actions_init(&actions);
-    if (!quiet) return;
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  }
-  ~SpawnPlan() {
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
+void open_as(int descriptor, int flags) {
+  const int opened = ::open("/dev/null", flags);
+  if (opened >= 0) ::dup2(opened, descriptor);
+  if (opened > descriptor) ::close(opened);
+}
 
-  posix_spawnattr_t attributes{};
-  posix_spawn_file_actions_t actions{};
+// In a rank's new process. The system kills the rank when its launcher's thread ends, however that
+// comes about; the launcher may have ended before this was asked for. Returns errno where the
+// program could not be started.
+struct RankStart {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  const sigset_t* mask;
+  pid_t launcher;
+  bool quiet;
+
+  int become() const {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != launcher) ::_exit(128 + SIGKILL);
+    ::pthread_sigmask(SIG_SETMASK, mask, nullptr);
+    if (quiet) {
+      open_as(STDIN_FILENO, O_RDONLY);
+      open_as(STDOUT_FILENO, O_WRONLY);
+    }
+    ::execve(program, arguments, environment);
+    return errno;
+  }
 };
+
+// What execve() says comes through a pipe that it closes. -1: `error` says why there is no process.
+pid_t fork_rank(const RankStart& rank, int& error) {
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) {
+    error = errno;
+    return -1;
+  }
+  const pid_t pid = ::fork();
+  error = pid < 0 ? errno : 0;
+  if (pid == 0) {
+    const int failure = rank.become();
+    (void)!::write(pipe[1], &failure, sizeof failure);
+    ::_exit(127);
+  }
+  ::close(pipe[1]);
+  const bool failed = pid > 0 && ::read(pipe[0], &error, sizeof error) == sizeof error;
+  ::close(pipe[0]);
+  if (failed) ::waitpid(pid, nullptr, 0);
+  return failed ? -1 : pid;
+}
 
 class RankProcesses {
  public:
@@ -113,11 +145,17 @@ class RankProcesses {
   Status start(int rank) {
     std::vector<std::string> arguments = command_.argv;
     std::vector<std::string> environment = environment_of(command_, rank);
-    const SpawnPlan plan(signals_.before(), rank != 0);
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, command_.program.c_str(), &plan.actions, &plan.attributes,
-                                  pointers_to(arguments).data(), pointers_to(environment).data());
-    if (error != 0) {
+    const std::vector<char*> argv = pointers_to(arguments);
+    const std::vector<char*> envp = pointers_to(environment);
+    int error = 0;
+    const pid_t pid = fork_rank({.program = command_.program.c_str(),
+                                 .arguments = argv.data(),
+                                 .environment = envp.data(),
+                                 .mask = &signals_.before(),
+                                 .launcher = ::getpid(),
+                                 .quiet = rank != 0},
+                                error);
+    if (pid < 0) {
       return Status::error(StatusCode::kResourceExhausted, "rank %d could not be started (%s): %s",
                            rank, command_.program.c_str(), std::strerror(error));
     }
@@ -188,6 +226,11 @@ class RankProcesses {
 };
 
 }  // namespace
+
+std::string random_run_id() {
+  std::random_device device;
+  return std::to_string(std::uint64_t{device()} << 32 | device());
+}
 
 Result<int> run_rank_processes(const RankCommand& command) {
   return RankProcesses(command).run();

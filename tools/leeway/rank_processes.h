@@ -13,11 +13,17 @@ namespace leeway::tools {
 // Set in every rank's environment to the process id of its launcher.
 inline constexpr const char* kLauncherVariable = "LEEWAY_LAUNCHER_PID";
 
+// Another one each time.
+std::string random_run_id();
+
 struct RankCommand {
   std::string program;  // path
   std::vector<std::string> argv;
   int ranks = 1;
   std::string rendezvous;  // LEEWAY_RENDEZVOUS of all
+  // LEEWAY_RUN_ID of all, unless it is set: what an earlier start left at this rendezvous stays
+  // out.
+  std::string run_id = random_run_id();
 
   // From the first failure until the others, who may be writing reports about it, are sent SIGTERM.
   Duration grace = std::chrono::seconds(10);
@@ -31,9 +37,10 @@ struct RankCommand {
 // whole, and give 128 + n.
 //
 // Ranks inherit everything but: LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_LOCAL_RANK,
-// LEEWAY_RENDEZVOUS and kLauncherVariable are set; OMP_NUM_THREADS is a fair share of the cores
-// unless set; all ranks but 0 have /dev/null as standard input and output. Must be called from the
-// only thread that handles signals.
+// LEEWAY_RENDEZVOUS and kLauncherVariable are set; OMP_NUM_THREADS (a fair share of the cores) and
+// LEEWAY_RUN_ID are set unless they are there; all ranks but 0 have /dev/null as standard input and
+// output. The system kills them when the calling thread ends, whatever ended it. Must be called
+// from the only thread that handles signals.
 Result<int> run_rank_processes(const RankCommand& command);
 
 }  // namespace leeway::tools

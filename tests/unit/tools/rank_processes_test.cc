@@ -91,6 +91,21 @@ TEST(RunRankProcesses, TellsEveryRankItsPlace) {
   }
 }
 
+TEST(RunRankProcesses, NamesEachStartUnlessTheCallerDoes) {
+  const Folder folder;
+  const std::string text = "echo $LEEWAY_RUN_ID > " + folder.path() + "/$LEEWAY_RANK";
+  EXPECT_EQ(run(script(2, text)).exit_code, 0);
+  const std::string first = folder.read("0");
+  EXPECT_GT(first.size(), 1u);
+  EXPECT_EQ(folder.read("1"), first);
+  EXPECT_EQ(run(script(2, text)).exit_code, 0);
+  EXPECT_NE(folder.read("0"), first);
+  setenv("LEEWAY_RUN_ID", "mine", 1);
+  EXPECT_EQ(run(script(1, text)).exit_code, 0);
+  unsetenv("LEEWAY_RUN_ID");
+  EXPECT_EQ(folder.read("0"), "mine\n");
+}
+
 TEST(RunRankProcesses, SharesTheCoresUnlessTold) {
   unsetenv("OMP_NUM_THREADS");
   EXPECT_EQ(run(script(8, "test $OMP_NUM_THREADS -ge 1")).exit_code, 0);
@@ -172,6 +187,32 @@ TEST(RunRankProcesses, PassesSignalsOn) {
     EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
     EXPECT_TRUE(std::filesystem::exists(folder.path() + "/told0"));
     EXPECT_TRUE(std::filesystem::exists(folder.path() + "/told1"));
+  }
+}
+
+// However early the launcher is killed, and whatever its ranks ignore. Each rank holds a pipe open.
+TEST(RunRankProcesses, RanksDoNotOutliveAKilledLauncher) {
+  for (const bool is_early : {false, true}) {
+    const Folder folder;
+    int lives[2] = {-1, -1};
+    ASSERT_EQ(pipe(lives), 0);
+    const pid_t launcher = fork();
+    if (launcher == 0) {
+      close(lives[0]);
+      const std::string text = "trap '' TERM INT HUP; cd " + folder.path() +
+                               "; touch up$LEEWAY_RANK; while :; do sleep 0.02; done";
+      const auto result = run_rank_processes(script(3, text));
+      _exit(result.ok() ? *result : 99);
+    }
+    close(lives[1]);
+    if (!is_early) {
+      for (const char* const up : {"up0", "up1", "up2"}) folder.wait_for(up);
+    }
+    kill(launcher, SIGKILL);
+    waitpid(launcher, nullptr, 0);
+    char byte = 0;
+    EXPECT_EQ(read(lives[0], &byte, 1), 0);  // when all have ended
+    close(lives[0]);
   }
 }
 
