@@ -346,7 +346,8 @@ struct Options {
   bool multicast = false;
   // LEEWAY_BIND: local address for data; default: the route to rank 0
   std::string bind_address;
-  // LEEWAY_PORT: the UDP port, for firewalls; 0: the system chooses. One process of a host has it.
+  // The UDP port, for firewalls; 0: the system chooses. One process of a host has it: of
+  // LEEWAY_PORT, local rank r takes port + r times lanes.
   std::uint16_t port = 0;
   // LEEWAY_SECRET_FILE: of `leeway keygen`, readable by its owner alone; it must hold a secret that
   // all ranks have. Whoever does not know it takes no part and ends nothing (ThreatModel.md).
@@ -423,8 +424,10 @@ struct Options {
   // `rendezvous`, on all ranks, they meet over TCP all the same: rank 0 listens at a port that the
   // system chooses, and the store carries no more than the address.
   std::shared_ptr<Rendezvous> store;
-  // The caller's, part of every key: ranks that give different ones wait for each other in vain. 0
-  // suffices, also where later attempts meet in the store of earlier ones.
+  // Which start of the job this is; part of every key. Ranks that give different ones wait for each
+  // other in vain, so a rank that an earlier start left behind cannot join this one. 0 suffices in
+  // a store, also where later attempts meet in the store of earlier ones. from_environment() makes
+  // it of LEEWAY_RUN_ID, else of torchrun's --rdzv-id or the identifier of an Open MPI job.
   std::uint64_t restart_count = 0;
 
   // Who knows this process's rank and the number of ranks.

@@ -267,8 +267,10 @@ Status check_hello(const control::Hello& hello, const LocalConfiguration& root, 
 Status claimed_twice(std::uint32_t rank, const std::string& one_place,
                      const std::string& other_place) {
   return Status::error(StatusCode::kMismatch,
-                       "two processes claim rank %u: the one at %s and the one at %s", rank,
-                       text_of(one_place).c_str(), text_of(other_place).c_str());
+                       "two processes claim rank %u: the one at %s and the one at %s; is one left "
+                       "from an earlier start? End it: a LEEWAY_RUN_ID for each start keeps them "
+                       "apart",
+                       rank, text_of(one_place).c_str(), text_of(other_place).c_str());
 }
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,

@@ -122,7 +122,7 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
     return Status::error(StatusCode::kUnavailable,
                          "rank %u: rank 0 has not told the store its address within %.1f s: "
                          "missing rank 0; is it running, with this store, name (\"%s\") and "
-                         "restart count?",
+                         "LEEWAY_RUN_ID?",
                          unsigned{local.rank},
                          std::chrono::duration<double>(local.join_timeout).count(),
                          local.name.c_str());

@@ -34,16 +34,19 @@ constexpr std::array<Convention, 5> kConventions = {{
 }};
 
 constexpr std::size_t kPlaceVariables = 3;  // the first ones, which say where this rank is
-constexpr std::array<EnvironmentVariable, 28> kVariables = {{
+constexpr std::array<EnvironmentVariable, 29> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
     {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6",
      "from the launcher where possible"},
+    {"LEEWAY_RUN_ID", "name of this start: ranks of others stay out; equal on all ranks",
+     "from leeway's own launcher, torchrun's --rdzv-id or Open MPI; else none"},
     {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx, inproc, shm or mixed; equal on all ranks", "auto"},
     {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
-    {"LEEWAY_PORT", "UDP port, for firewalls", "the system's choice"},
+    {"LEEWAY_PORT", "UDP port, for firewalls; local rank r takes port + r * LEEWAY_LANES",
+     "the system's choice"},
     {"LEEWAY_SECRET_FILE", "file of leeway keygen; equal on all ranks", "none: private networks"},
     {"LEEWAY_REQUIRE_SEALED", "1: a group without a secret or certificates is refused", "0"},
     {"LEEWAY_TLS_CA", "PEM file of who signs certificates, in place of a secret", "none"},
@@ -188,10 +191,24 @@ bool on_one_machine(const Reader& read, const Launcher& launcher) {
 }
 
 // FNV-1a: small, and the same on every machine and library, unlike std::hash.
+std::uint64_t hash_of_text(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
 std::uint16_t port_of_job(std::string_view identifier) {
-  std::uint32_t hash = 2166136261u;
-  for (const char c : identifier) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return static_cast<std::uint16_t>(kDerivedPortFirst + hash % kDerivedPortCount);
+  return static_cast<std::uint16_t>(kDerivedPortFirst +
+                                    hash_of_text(identifier) % kDerivedPortCount);
+}
+
+// Of the start, equal on all its ranks; 0: nobody tells. Slurm's job has several identifiers where
+// its nodes are of several kinds.
+std::uint64_t start_of(const Reader& read, LauncherKind kind) {
+  const char* id = read.text("LEEWAY_RUN_ID");
+  if (id == nullptr && kind == LauncherKind::torchrun) id = read.text("TORCHELASTIC_RUN_ID");
+  if (id == nullptr && kind == LauncherKind::open_mpi) id = read.text("OMPI_MCA_orte_ess_jobid");
+  return id == nullptr ? 0 : hash_of_text(id);
 }
 
 Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher) {
@@ -208,9 +225,15 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
-// No launcher, whatever its variables say.
+// No launcher, whatever its variables say, but the place on this machine, which tells ports apart.
 Result<Launcher> rendezvous_alone(const Reader& read) {
   Launcher launcher;
+  const auto convention = find_convention(read);
+  if (convention.ok() && *convention != nullptr) {
+    const auto local_rank = read.number<int>((*convention)->local_rank, 0, limits::kPeersMax - 1);
+    if (!local_rank.ok()) return local_rank.status();
+    launcher.local_rank = *local_rank;
+  }
   auto rendezvous = find_rendezvous(read, launcher);
   if (!rendezvous.ok()) return rendezvous.status();
   launcher.rendezvous = *rendezvous;
@@ -354,6 +377,21 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   return {};
 }
 
+// Ranks of one host have a port each, with one more for each lane.
+Status take_own_port(const Launcher& launcher, Options& options) {
+  if (options.port == 0) return {};
+  const int local_rank = launcher.local_rank.value_or(0);
+  const int port = options.port + local_rank * options.lanes;
+  if (port > std::numeric_limits<std::uint16_t>::max()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "LEEWAY_PORT=%u leaves no port for local rank %d with %d lanes: a rank of "
+                         "a host takes the ports behind those of the rank before",
+                         unsigned{options.port}, local_rank, options.lanes);
+  }
+  options.port = static_cast<std::uint16_t>(port);
+  return {};
+}
+
 // Ranks of one host have a port each.
 Status read_watching(const Reader& read, const Launcher& launcher, Options& options) {
   if (const char* const value = read.text("LEEWAY_METRICS")) {
@@ -431,6 +469,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
   if (launcher->kind != LauncherKind::none) {
     options.rank = launcher->rank;
     options.world_size = launcher->size;
+    options.restart_count = start_of(read, launcher->kind);
   }
   options.rendezvous = launcher->rendezvous;
   for (auto* const step :
@@ -438,6 +477,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
         read_bind, read_site_and_lanes, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
+  if (Status status = take_own_port(*launcher, options); !status.ok()) return status;
   if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;
   return options;
 }

@@ -39,12 +39,13 @@ class MeetingKeys {
   std::string outcome(std::uint64_t meeting) const;
   // Where rank 0's TCP server is, if the store says no more than that.
   std::string address() const { return group_ + "/address"; }
-  // The name of the last group that began to meet here, for the text of an error.
-  const std::string& latest() const { return latest_; }
+  // The last group that met here, for the text of an error: its restart count and its name.
+  static constexpr const char* kLatest = "leeway/%latest";
+  const std::string& name_and_start() const { return name_and_start_; }
 
  private:
   std::string group_;
-  std::string latest_;
+  std::string name_and_start_;
 };
 
 // Where a meeting takes place.
@@ -177,6 +178,7 @@ class MeetingGuest {
   std::uint64_t over_ = 0;   // a meeting that is not for this rank
   std::string other_place_;  // of a process that claims the same rank
   Status obstacle_;          // why there is no outcome yet
+  const char* seen_ = "";    // of other groups there, which may have gone since
   WaitReport report_;
   Duration pause_;
 };

@@ -200,9 +200,9 @@ void MeetingGuest::pause(Duration at_most) {
   pause_ = std::min(2 * pause_, at_most);
 }
 
-// The name of another group there is often this one's, misspelt.
+// The last group that met there says what is wrong: often its name is this one's, misspelt.
 void MeetingGuest::note_absence() {
-  const auto latest = place_.store->get(keys_.latest(), Duration(0));
+  const auto latest = place_.store->get(MeetingKeys::kLatest, Duration(0));
   if (!latest.ok() && latest.status().code() != StatusCode::kDeadlineExceeded) {
     obstacle_ = latest.status();
     return;
@@ -210,16 +210,27 @@ void MeetingGuest::note_absence() {
   std::string other;
   if (latest.ok()) other.assign(reinterpret_cast<const char*>(latest->data()), latest->size());
   const std::string own = printable(local_.name);
-  if (other.empty() || other == local_.name) {
-    obstacle_ = Status::error(StatusCode::kUnavailable,
-                              "rank 0 of communicator \"%s\" has not come there", own.c_str());
-    return;
-  }
   obstacle_ = Status::error(StatusCode::kUnavailable,
-                            "rank 0 of communicator \"%s\" has not come there yet; the last one "
-                            "that met there is \"%s\": if rank 0 means this one by it, names must "
-                            "be equal",
-                            own.c_str(), printable(other).c_str());
+                            "rank 0 of communicator \"%s\" has not come there", own.c_str());
+  if (other.empty()) return;
+  const std::size_t space = std::min(other.find(' '), other.size());
+  const std::string name = other.substr(std::min(space + 1, other.size()));
+  if (other.substr(0, space) != std::to_string(local_.restart_count)) {
+    seen_ =
+        "; ranks of another start (LEEWAY_RUN_ID) met there: is this process left from an "
+        "earlier one?";
+  } else if (name != local_.name) {
+    obstacle_ =
+        Status::error(StatusCode::kUnavailable,
+                      "rank 0 of communicator \"%s\" has not come there yet; the last one "
+                      "that met there is \"%s\": if rank 0 means this one by it, names must "
+                      "be equal",
+                      own.c_str(), printable(name).c_str());
+  } else {
+    seen_ =
+        "; that group began without this process, perhaps with one that an earlier start left: "
+        "end that one, and start all ranks anew";
+  }
 }
 
 // Which ranks it is that rank 0 waits for. A store in which rank 0 is late has its own answer.
@@ -247,18 +258,18 @@ void MeetingGuest::say_waiting() {
   const auto now = Clock::now();
   if (!report_.due(now) || log_ == nullptr || left() <= Duration(0)) return;
   log_->print(LogLevel::warn, "rendezvous waits",
-              "rendezvous: for %.0f s rank %u at %.80s waits: %.200s; it gives up in %.0f s",
+              "rendezvous: for %.0f s rank %u at %.80s waits: %.200s%s; it gives up in %.0f s",
               std::chrono::duration<double>(report_.waited(now)).count(), unsigned{local_.rank},
-              place_.name.c_str(), obstacle_.c_str(),
+              place_.name.c_str(), obstacle_.c_str(), seen_,
               std::chrono::duration<double>(left()).count());
 }
 
 Status MeetingGuest::failure() const {
   return Status::error(StatusCode::kUnavailable,
-                       "rank %u could not join through rank 0 at %.60s within %.1f s: %.200s",
+                       "rank %u could not join through rank 0 at %.60s within %.1f s: %.200s%s",
                        unsigned{local_.rank}, place_.name.c_str(),
                        std::chrono::duration<double>(local_.join_timeout).count(),
-                       obstacle_.c_str());
+                       obstacle_.c_str(), seen_);
 }
 
 }  // namespace leeway::rendezvous

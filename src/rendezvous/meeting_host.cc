@@ -104,7 +104,7 @@ std::string MeetingHost::waited_for() const {
 Status MeetingHost::invite() {
   const Status status = place_.store->put(keys_.root(), value_of(invitation_of(root_, meeting_)));
   if (!status.ok()) return status;
-  return place_.store->put(keys_.latest(), std::as_bytes(std::span(root_.name)));
+  return place_.store->put(MeetingKeys::kLatest, std::as_bytes(std::span(keys_.name_and_start())));
 }
 
 // Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The
@@ -273,7 +273,7 @@ Status MeetingHost::too_few() const {
   std::string advice;
   if (missing.find("refused") == std::string::npos) {
     advice = "; are they running, with this address, name (\"" + printable(root_.name) +
-             "\") and restart count, and is the port open to them?";
+             "\") and LEEWAY_RUN_ID, and is the port open to them?";
   }
   return Status::error(StatusCode::kUnavailable,
                        "%zu of %d ranks never came to the rendezvous at %.60s: missing %s%s",

@@ -46,7 +46,7 @@ std::string key_part(const std::string& name) {
 MeetingKeys::MeetingKeys(const LocalConfiguration& local) {
   const std::string attempt = "leeway/" + std::to_string(local.restart_count);
   group_ = attempt + "/" + key_part(local.name);
-  latest_ = attempt + "%latest";
+  name_and_start_ = std::to_string(local.restart_count) + " " + local.name;
 }
 
 std::string MeetingKeys::hello(std::uint64_t meeting, Rank rank) const {

@@ -64,10 +64,15 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
     socket.set_option(asio::ip::udp::socket::reuse_address(true), error);
   if (!error) socket.bind(request.local, error);
   if (error) {
+    const bool is_taken = error == asio::error::address_in_use;
     return Status::error(
-        code_without(error.value(), StatusCode::kUnavailable), "UDP socket at %s port %u: %s%s",
+        code_without(error.value(), StatusCode::kUnavailable), "UDP socket at %s port %u: %s%s%s",
         request.local.address().to_string().c_str(), unsigned{request.local.port()},
-        error.message().c_str(), descriptor_hint(error.value()));
+        error.message().c_str(), descriptor_hint(error.value()),
+        is_taken
+            ? "; ranks of one host need a LEEWAY_PORT each, or a LEEWAY_LOCAL_RANK each, which "
+              "is added to it"
+            : "");
   }
   const int handle = socket.native_handle();
   forbid_fragments(handle, request.local.address().is_v6());

@@ -168,6 +168,43 @@ TEST(JoinGroup, NamesBothCommunicatorNamesWhenTimeIsUp) {
   EXPECT_THAT(text(zero.get()), AllOf(HasSubstr("missing rank 1"), HasSubstr("\"world\"")));
 }
 
+// A rank that an earlier start left at the address, or one that this start's rank 0 is not of.
+TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
+  const std::uint16_t port = free_port();
+  const auto of_start = [port](int rank, std::uint64_t start) {
+    LocalConfiguration local = configuration(rank, 2, port);
+    local.restart_count = start;
+    return local;
+  };
+  LocalConfiguration stale = of_start(1, 7);
+  stale.join_timeout = 800ms;
+  Joining left_over = join(stale);
+  const auto place = *TcpRendezvous::serve(rendezvous_at(port));
+  Joining zero = join(of_start(0, 8));
+  Joining one = join(of_start(1, 8));
+  EXPECT_TRUE(zero.get().ok());
+  EXPECT_TRUE(one.get().ok());
+  EXPECT_THAT(text(left_over.get()), AllOf(HasSubstr("rank 1 could not join"),
+                                           HasSubstr("of another start (LEEWAY_RUN_ID)"),
+                                           HasSubstr("is this process left from an earlier one?")));
+}
+
+// Starts by hand have no id: a rank that an earlier one left took the place.
+TEST(JoinGroup, TellsARankThatCameTooLateThatTheGroupHasBegun) {
+  const std::uint16_t port = free_port();
+  const auto place = *TcpRendezvous::serve(rendezvous_at(port));
+  Joining left_over = join(1, 2, port);
+  ASSERT_TRUE(join(0, 2, port).get().ok());
+  ASSERT_TRUE(left_over.get().ok());
+  LocalConfiguration late = configuration(1, 2, port);
+  late.join_timeout = 400ms;
+  EXPECT_THAT(
+      text(join(late).get()),
+      AllOf(HasSubstr("rank 0 has begun \"world\" without this process, perhaps with a rank "
+                      "1 left from an earlier start"),
+            HasSubstr("start all ranks anew")));
+}
+
 TEST(JoinGroup, NamesBothWindows) {
   const std::uint16_t port = free_port();
   LocalConfiguration other = configuration(1, 3, port);

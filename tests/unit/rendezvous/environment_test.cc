@@ -369,6 +369,41 @@ TEST(OptionsFromEnvironment, ReadsSecretFilePortAndInsecure) {
   EXPECT_THAT(read({{"LEEWAY_INSECURE", "yes"}}).status().c_str(), HasSubstr("LEEWAY_INSECURE"));
 }
 
+TEST(OptionsFromEnvironment, RanksOfAHostHaveTheirUdpPortsOneBehindTheOther) {
+  const auto options = [](const char* port, const char* local_rank, const char* lanes) {
+    return read({{"LEEWAY_RANK", "5"},
+                 {"LEEWAY_WORLD_SIZE", "8"},
+                 {"LEEWAY_LOCAL_RANK", local_rank},
+                 {"LEEWAY_LANES", lanes},
+                 {"LEEWAY_PORT", port}});
+  };
+  EXPECT_EQ(options("29501", "0", "1")->port, 29501);
+  EXPECT_EQ(options("29501", "3", "1")->port, 29504);
+  EXPECT_EQ(options("29501", "3", "4")->port, 29513);
+  EXPECT_EQ(options("65535", "0", "1")->port, 65535);
+  EXPECT_THAT(options("65535", "1", "1").status().c_str(),
+              HasSubstr("LEEWAY_PORT=65535 leaves no port for local rank 1 with 1 lanes"));
+  const auto by_torchrun = with(kTorchrun, {{"LOCAL_RANK", "1"}, {"LEEWAY_PORT", "29501"}});
+  EXPECT_EQ(read(by_torchrun)->port, 29502);
+  const auto of_caller =
+      options_from_environment(getter(by_torchrun), Options::Membership::from_caller);
+  ASSERT_TRUE(of_caller.ok());
+  EXPECT_EQ(of_caller->port, 29502) << "a place on the host is no membership";
+  EXPECT_FALSE(of_caller->rank.has_value());
+}
+
+TEST(OptionsFromEnvironment, TellsStartsApartByTheirRunId) {
+  const auto count = [](const Variables& variables) { return read(variables)->restart_count; };
+  const Variables place = {{"LEEWAY_RANK", "0"}, {"LEEWAY_WORLD_SIZE", "2"}};
+  EXPECT_EQ(count(place), 0u);
+  const std::uint64_t monday = count(with(place, {{"LEEWAY_RUN_ID", "monday"}}));
+  EXPECT_NE(monday, 0u);
+  EXPECT_EQ(count(with(place, {{"LEEWAY_RUN_ID", "monday"}})), monday);
+  EXPECT_NE(count(with(place, {{"LEEWAY_RUN_ID", "tuesday"}})), monday);
+  EXPECT_EQ(count(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "monday"}})), monday);
+  EXPECT_EQ(count(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", "monday"}})), monday);
+}
+
 TEST(OptionsFromEnvironment, RanksOfAHostHaveAMetricsPortEach) {
   const auto metrics = [](const char* value, const char* local_rank) {
     return read({{"LEEWAY_RANK", "5"},

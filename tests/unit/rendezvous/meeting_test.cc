@@ -359,7 +359,7 @@ TEST(MeetingKeys, AreKeysWhateverTheName) {
     local.restart_count = UINT64_MAX;
     const MeetingKeys keys(local);
     EXPECT_TRUE(is_key(keys.hello(UINT64_MAX, 1023))) << keys.hello(UINT64_MAX, 1023);
-    EXPECT_TRUE(is_key(keys.outcome(1)) && is_key(keys.address()) && is_key(keys.latest()));
+    EXPECT_TRUE(is_key(keys.outcome(1)) && is_key(keys.address()) && is_key(MeetingKeys::kLatest));
     for (const std::string& other : roots) EXPECT_NE(keys.root(), other);
     roots.push_back(keys.root());
   }
