@@ -30,6 +30,19 @@ run "$leeway" nccl -- "$scratch/nothing"
 run "$leeway" nccl
 [ "$code" = 2 ] || fail "no program gives $code"
 
+# A command without its libraries: installed alone, or in a build tree where they were not built.
+mkdir -p "$scratch/tree/bin"
+cp "$leeway" "$scratch/tree/bin/leeway"
+lacks() { # what it must say, arguments
+  run "$scratch/tree/bin/leeway" nccl "${@:2}" -- true
+  [ "$code" = 1 ] || fail "without its libraries it gives $code"
+  grep -q -- "$1" "$scratch/err" || fail "does not say: $1"
+}
+lacks "apt-get install leeway-nccl"
+touch "$scratch/tree/CMakeCache.txt"
+lacks "cmake --build $scratch/tree --target leeway_nccl_stub$"
+lacks "cmake --build $scratch/tree --target leeway_nccl_stub leeway_nccl_net$" --net
+
 says() {
   run "$leeway" doctor "$1"
   grep -q -- "$2" "$scratch/out" || fail "doctor does not say of $1: $2"

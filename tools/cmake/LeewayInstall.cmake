@@ -31,3 +31,11 @@ if(TARGET leeway_command)
   install(TARGETS leeway_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   install(DIRECTORY simulator/scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/leeway COMPONENT tools)
 endif()
+
+# Builds what is installed, and no more: for those who do not build everything (tools/demo).
+add_custom_target(leeway_installed DEPENDS leeway leeway_archive)
+foreach(target leeway_command leeway_nccl leeway_nccl_stub leeway_nccl_net)
+  if(TARGET ${target})
+    add_dependencies(leeway_installed ${target})
+  endif()
+endforeach()

@@ -36,13 +36,17 @@ struct Arguments {
   std::vector<std::string> program;
 };
 
-// LEEWAY_NCCL_FOLDERS is "a:b": where the library lies, from this command's own folder.
-std::string library() {
+// This command's own, with its last slash.
+std::string own_folder() {
   std::array<char, PATH_MAX> self{};
   const ssize_t size = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (size <= 0) return {};
-  const std::string own(self.data(), static_cast<std::size_t>(size));
-  const std::string folder = own.substr(0, own.rfind('/') + 1);
+  const std::string own(self.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return own.substr(0, own.rfind('/') + 1);
+}
+
+// LEEWAY_NCCL_FOLDERS is "a:b": where the library lies, from this command's own folder.
+std::string library() {
+  const std::string folder = own_folder();
   std::string_view places = LEEWAY_NCCL_FOLDERS;
   while (!places.empty()) {
     const std::size_t end = std::min(places.find(':'), places.size());
@@ -61,13 +65,28 @@ std::string plugin(const std::string& stub) {
   return ::realpath(path.c_str(), real.data()) == nullptr ? std::string() : real.data();
 }
 
+// In a build tree the libraries may be targets that were not built.
+void say_missing(bool net) {
+  std::array<char, PATH_MAX> tree{};
+  const std::string cache = own_folder() + "../CMakeCache.txt";
+  if (::realpath((own_folder() + "..").c_str(), tree.data()) == nullptr ||
+      ::access(cache.c_str(), F_OK) != 0) {
+    std::fprintf(stderr,
+                 "error: Leeway's libraries for NCCL are not installed with this command; on "
+                 "Debian: apt-get install leeway-nccl\n");
+    return;
+  }
+  std::fprintf(stderr,
+               "error: Leeway's libraries for NCCL are not built in %s; cmake --build %s --target "
+               "leeway_nccl_stub%s\n",
+               tree.data(), tree.data(), net ? " leeway_nccl_net" : "");
+}
+
 int start(const Arguments& arguments) {
   const std::string stub = library();
   const std::string file = arguments.net && !stub.empty() ? plugin(stub) : stub;
   if (file.empty()) {
-    std::fprintf(stderr,
-                 "error: Leeway's libraries for NCCL are not installed with this command; on "
-                 "Debian: apt-get install leeway-nccl\n");
+    say_missing(arguments.net);
     return kExitFailed;
   }
   if (arguments.print) {
