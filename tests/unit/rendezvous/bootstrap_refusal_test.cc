@@ -177,7 +177,7 @@ TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
     return local;
   };
   LocalConfiguration stale = of_start(1, 7);
-  stale.join_timeout = 800ms;
+  stale.join_timeout = 1500ms;
   Joining left_over = join(stale);
   const auto place = *TcpRendezvous::serve(rendezvous_at(port));
   Joining zero = join(of_start(0, 8));
@@ -199,7 +199,7 @@ TEST(JoinGroup, TellsARankThatCameTooLateThatTheGroupHasBegun) {
   ASSERT_TRUE(join(0, 2, port).get().ok());
   ASSERT_TRUE(left_over.get().ok());
   LocalConfiguration late = configuration(1, 2, port);
-  late.join_timeout = 400ms;
+  late.join_timeout = 1500ms;
   EXPECT_THAT(text(join(late).get()),
               AllOf(HasSubstr("; that group began without this process, perhaps with one that an "
                               "earlier start left"),
