@@ -73,6 +73,12 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
       addresses_->on_received(process, source, datagram.length, false);
       return unseal_relayed(now, process, *head, opened, datagram);
     }
+    if (const auto share = seal::decode_share_message(opened.bytes)) {
+      addresses_->on_received(process, source, datagram.length, false);
+      here.shares.on_message(opened.from, *share);
+      want_pump(now, process);
+      return false;
+    }
     const auto message = seal::decode_path_message(opened.bytes);
     LEEWAY_ASSERT(message);  // the peer made it
     addresses_->on_received(process, source, datagram.length,
@@ -97,6 +103,15 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
     if (here.paused) return false;
     const auto to =
         here.forwarding.forward(now, outer.from, head, datagram.ecn, *here.roaming, outer.bytes);
+    if (const auto share = here.forwarding.share_for(now, outer.from)) {
+      std::array<std::byte, seal::kShareMessageBytes> message;
+      seal::encode_share_message(*share, message);
+      relayed_.resize(message.size() + seal::kOverheadBytes);
+      (void)here.seals->seal_path_message(outer.from, ByteSpan(message), relayed_);
+      here.onward.push_back({outer.from, network_.payloads().put(relayed_),
+                             static_cast<std::uint32_t>(relayed_.size()), true});
+      want_pump(now, process);
+    }
     if (!to) return false;
     relayed_.resize(outer.bytes.size() + seal::kOverheadBytes);
     (void)here.seals->seal_path_message(*to, outer.bytes, relayed_);

@@ -103,8 +103,10 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
   }
   while (const auto move = process.roaming->poll_move()) {
     const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
-    if (!move->same_host) process.node->on_new_path(now, move->slot, further);
+    if (!move->same_host) process.node->on_new_path(now, move->slot, move->via, further);
   }
+  while (const auto share = process.shares.poll())
+    process.node->on_relay_share(now, share->relay, share->bytes_per_second);
 }
 
 // The same for the keys.
@@ -132,10 +134,10 @@ void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   const congestion::Uplink* const uplink = process.node->uplink();
   process.forwarding.set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
   for (const Onward& onward : process.onward) {
-    process.node->note_forwarded(now, onward.length);
+    if (!onward.is_share) process.node->note_forwarded(now, onward.length);
     process.roaming->on_sent(now, onward.to);
     const std::uint64_t word = note_sent(now, rank, process.roaming->address_of(onward.to),
-                                         onward.length, /*path_message=*/false);
+                                         onward.length, onward.is_share);
     network_.send(now, {.from = rank,
                         .to = onward.to,
                         .bytes = onward.length + kHeaderBytes,
@@ -165,6 +167,7 @@ void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& t
 // Into relayed_.
 void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram) {
   Process& process = processes_[rank];
+  process.shares.on_sent(relay, 1);
   std::array<std::byte, seal::kRelayHeadBytes> head;
   seal::encode_relay_head(
       {seal::RelayHead::Kind::onward, Ecn::none, process.forwarding.name_of(to)}, head);

@@ -39,6 +39,7 @@
 #include "scenario.pb.h"
 #include "seal/associations.h"
 #include "seal/forwarding.h"
+#include "seal/relay_shares.h"
 #include "seal/roaming.h"
 #include "sealing/null_cipher.h"
 #include "topology/topology.h"
@@ -145,6 +146,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     Rank to = kNoRank;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
+    bool is_share = false;  // a word of its own, and nobody's datagram
   };
   // A process' part in a communicator.
   struct Seat {
@@ -173,6 +175,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::unique_ptr<seal::Associations> seals;  // likewise
     std::unique_ptr<seal::Roaming> roaming;     // likewise
     seal::Forwarding forwarding;
+    seal::RelayShares shares;
     std::vector<Onward> onward;
     std::optional<impairment::FaultPlan> faults;  // of what arrives here
     std::vector<Seat*> seats;                     // whose member is one of the node's

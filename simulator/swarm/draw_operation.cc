@@ -176,6 +176,16 @@ void draw_symmetric(Dice& dice, Scenario& scenario) {
   for (scenario::Leave& leave : *scenario.mutable_leave()) leave.clear_at_once();
 }
 
+// Relays have little to give, so that they refuse, and say so.
+void draw_relay_share(Dice& dice, Scenario& scenario) {
+  const bool relayed = std::any_of(scenario.translator().begin(), scenario.translator().end(),
+                                   [](const auto& one) { return one.symmetric(); });
+  if (!relayed || !dice.one_in(2)) return;
+  scenario::Congestion& congestion = *scenario.mutable_congestion();
+  congestion.set_control(scenario::Congestion::fixed);
+  congestion.set_rate_mbps(dice.decimal_magnitude(10'000, 200'000));
+}
+
 // Ranks that differ in how many messages they have had agree on all of a collective nevertheless.
 void draw_messages_first(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();

@@ -24,6 +24,7 @@ void draw_sealing(Dice& dice, scenario::Scenario& scenario);
 // Where ranks are, in scenarios that seal.
 void draw_addresses(Dice& dice, scenario::Scenario& scenario);
 void draw_symmetric(Dice& dice, scenario::Scenario& scenario);
+void draw_relay_share(Dice& dice, scenario::Scenario& scenario);
 // Paths that carry only short packets from some time on.
 void draw_narrow(Dice& dice, scenario::Scenario& scenario);
 // Contributions with infinities and NaNs.

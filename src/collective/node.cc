@@ -193,11 +193,55 @@ void Node::note_forwarded(Instant now, std::uint64_t bytes) {
   for (const auto& member : members_) member->engine().endpoint().on_forwarded(now);
 }
 
-void Node::on_new_path(Instant now, Rank slot, std::size_t further) {
+void Node::on_new_path(Instant now, Rank slot, Rank relay, std::size_t further) {
   path_of(slot).begin_anew();
+  if (slot >= relayed_.size()) relayed_.resize(slot + std::size_t{1});
+  relayed_[slot] = {relay, further};
+  if (paths_[slot]->held()) {
+    paths_[slot]->hold(false);
+    spread_credit(slot);
+  }
   paths_[slot]->size.begin_anew(now, further);
   look_at_size_by(paths_[slot]->size.wake_at());
   if (uplink_ != nullptr) uplink_->begin_anew(now, slot);
+}
+
+void Node::on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second) {
+  if (relay >= relays_.size()) relays_.resize(relay + std::size_t{1});
+  relays_[relay].limit(now, bytes_per_second);
+}
+
+// Of what goes through a relay that limits it.
+void Node::note_relayed(Instant now, const protocol::TrainBuffer& out) {
+  const Rank slot = out.to();
+  if (slot >= relayed_.size() || relayed_[slot].relay >= relays_.size()) return;
+  const std::size_t around = relayed_[slot].further + sizes_.around;
+  congestion::RelayPace& pace = relays_[relayed_[slot].relay];
+  pace.on_sent(now, out.total_bytes() + out.datagrams() * around);
+  if (pace.opens_at() > now) hold_relayed(now, relayed_[slot].relay);
+}
+
+// All paths through it, since it has one share for all.
+void Node::hold_relayed(Instant now, Rank relay) {
+  const Instant opens_at = relays_[relay].opens_at();
+  for (Rank slot = 0; slot < relayed_.size(); ++slot) {
+    if (relayed_[slot].relay == relay) paths_[slot]->hold(opens_at > now);
+  }
+  relays_at_ = std::min(relays_at_, opens_at);
+}
+
+void Node::wake_relayed(Instant now) {
+  relays_at_ = Instant::infinite_future();
+  for (Rank slot = 0; slot < relayed_.size(); ++slot) {
+    if (paths_[slot] == nullptr || !paths_[slot]->held()) continue;
+    const Instant opens_at = relays_[relayed_[slot].relay].opens_at();
+    if (opens_at > now) {
+      relays_at_ = std::min(relays_at_, opens_at);
+      continue;
+    }
+    paths_[slot]->hold(false);
+    spread_credit(slot);
+  }
 }
 
 void Node::note_report(Instant now, Rank slot) {
@@ -298,6 +342,7 @@ void Node::on_wake(Instant now, std::uint64_t released) {
     wake(now, member, released);
   }
   if (uplink_ != nullptr) uplink_->on_wake(now);
+  if (now >= relays_at_) wake_relayed(now);
   if (now >= sizes_at_) {
     sizes_at_ = Instant::infinite_future();
     sizes_due_ = true;
@@ -380,16 +425,17 @@ bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   soonest_ = std::min(soonest_, member.engine_.wake_at());
   if (!filled) return false;
   queue(member);  // behind the others
-  address(member, out);
+  address(now, member, out);
   return true;
 }
 
 // From a rank of the member's to a slot.
-void Node::address(Member& member, protocol::TrainBuffer& out) {
+void Node::address(Instant now, Member& member, protocol::TrainBuffer& out) {
   const Rank to = out.to();
   if (to != kEveryRank) {
     out.readdress(member.slots_[to]);
     paths_[member.slots_[to]]->note_sent(out.total_bytes());
+    note_relayed(now, out);
   }
   member.trains_end_ = ++trains_;
 }
@@ -408,7 +454,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
     Member& member = *sending_[i];
     if (!member.engine_.poll_train(now, out, Engine::Poll::control)) continue;
     soonest_ = std::min(soonest_, member.engine_.wake_at());
-    address(member, out);
+    address(now, member, out);
     note_paced(now, out);
     return true;
   }
@@ -469,7 +515,7 @@ std::optional<Instant> Node::next_wake() const {
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
   Instant at = uplink_ == nullptr ? soonest_ : std::min(soonest_, uplink_->next_wake());
-  at = std::min(at, sizes_at_);
+  at = std::min({at, sizes_at_, relays_at_});
   return at == Instant::infinite_future() ? std::nullopt : std::optional(at);
 }
 

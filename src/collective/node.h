@@ -17,6 +17,7 @@
 #include "collective/engine.h"
 #include "collective/lobby.h"
 #include "congestion/receive_room.h"
+#include "congestion/relay_pace.h"
 #include "congestion/uplink.h"
 #include "protocol/path.h"
 
@@ -121,9 +122,11 @@ class Node {
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
   // The process in the slot has moved to another host, or is reached through another process from
-  // now on, who adds `further` bytes to each datagram (a transport proved it): what was measured of
-  // the path to it is forgotten.
-  void on_new_path(Instant now, Rank slot, std::size_t further = 0);
+  // now on, `relay`, with `further` bytes more in each datagram (a transport proved it): what was
+  // measured of the path to it is forgotten.
+  void on_new_path(Instant now, Rank slot, Rank relay = kNoRank, std::size_t further = 0);
+  // That relay passes on so much of what this process sends through it, and drops the rest.
+  void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second);
   // The path to the process leads through memory: whatever is sent passes.
   void lift_size(Rank slot) { paths_[slot]->size = protocol::PathSize(); }
   // So many bytes left this process for others: they are taken from what it may send itself, and
@@ -183,10 +186,13 @@ class Node {
   void refuse(wire::Refusal reason) { ++refused_[static_cast<int>(reason)]; }
   bool poll_paced(Instant now, protocol::TrainBuffer& out);
   bool hand_out(Instant now, Member& member, protocol::TrainBuffer& out);
-  void address(Member& member, protocol::TrainBuffer& out);
+  void address(Instant now, Member& member, protocol::TrainBuffer& out);
   void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
   void begin_pacing(Instant now, std::unique_ptr<congestion::Uplink> uplink);
   void begin_link(Rank slot);
+  void note_relayed(Instant now, const protocol::TrainBuffer& out);
+  void hold_relayed(Instant now, Rank relay);
+  void wake_relayed(Instant now);
   void note_report(Instant now, Rank slot);
   // node_sizes.cc
   void on_process_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn);
@@ -205,6 +211,15 @@ class Node {
 
   std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
   std::unique_ptr<congestion::Uplink> uplink_;          // null: not paced
+  // By slot: through whom datagrams go to it, and by how much they are longer.
+  struct Relayed {
+    Rank relay = kNoRank;
+    std::size_t further = 0;
+  };
+  std::vector<Relayed> relayed_;
+  std::vector<congestion::RelayPace> relays_;  // by slot; empty before the first relay limits
+  // No held path opens before
+  Instant relays_at_ = Instant::infinite_future();
   std::function<void()> wake_;
   congestion::ReceiveRoom receive_room_;  // its peers are slots
   std::vector<congestion::ReceiveRoom::Arrived> arrived_;

@@ -318,8 +318,10 @@ bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
   while (const auto move = sealed_ == nullptr ? std::nullopt : sealed_->poll_move()) {
     const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
-    if (!move->same_host) node_.on_new_path(now, move->slot, further);
+    if (!move->same_host) node_.on_new_path(now, move->slot, move->via, further);
   }
+  while (const auto share = sealed_ == nullptr ? std::nullopt : sealed_->poll_share())
+    node_.on_relay_share(now, share->relay, share->bytes_per_second);
   if (const std::uint64_t bytes = sealed_ == nullptr ? 0 : sealed_->take_forwarded(); bytes > 0)
     node_.note_forwarded(now, bytes);
   for (std::size_t i = 0; i < count; ++i)

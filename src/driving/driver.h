@@ -173,6 +173,7 @@ class Driver final {
   void release();
   bool step(Instant now);
   void look(Instant now);
+  void look_at_relays();
   std::size_t around() const;
   bool send(Instant now);
   bool receive(Instant now);

@@ -31,6 +31,8 @@ Limit limit_of(protocol::Endpoint::Hold hold) {
       return Limit::grant;
     case protocol::Endpoint::Hold::turn:
       return Limit::uplink;
+    case protocol::Endpoint::Hold::relay:
+      return Limit::relay;
     case protocol::Endpoint::Hold::gate:
     case protocol::Endpoint::Hold::answer:
       break;
@@ -47,8 +49,8 @@ const char* to_string(PeerState state) {
 }
 
 const char* to_string(Limit limit) {
-  constexpr std::array<const char*, kLimits> kNames = {"application", "uplink", "grant", "peer",
-                                                       "deadline"};
+  constexpr std::array<const char*, kLimits> kNames = {"application", "uplink",   "grant",
+                                                       "peer",        "deadline", "relay"};
   return kNames[static_cast<std::size_t>(limit)];
 }
 
@@ -75,6 +77,7 @@ void Driver::look(Instant now) {
   if (sealed_ != nullptr) {
     snapshot_.seal = sealed_->seal_counters();
     snapshot_.forwarded = sealed_->forwarded();
+    look_at_relays();
   }
   snapshot_.refused = node_.refused();
   if (const congestion::Uplink* const uplink = node_.uplink(); uplink != nullptr) {
@@ -89,6 +92,15 @@ void Driver::look(Instant now) {
   for (std::size_t i = 0; i < channels_.size(); ++i)
     channels_[i]->look(since, snapshot_.channels[i]);
   observer_->on_snapshot(snapshot_);
+}
+
+void Driver::look_at_relays() {
+  snapshot_.relays.clear();
+  const auto& shares = sealed_->shares().shares();
+  for (Rank slot = 0; slot < shares.size(); ++slot) {
+    if (shares[slot].bytes_per_second == 0) continue;
+    snapshot_.relays.push_back({slot, sealed_->address_of(slot), shares[slot]});
+  }
 }
 
 void Channel::look(Duration since, ChannelView& view) {

@@ -9,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/network_address.h"
 #include "base/time.h"
 #include "collective/request.h"
 #include "leeway/options.h"
 #include "leeway/transport.h"
 #include "protocol/endpoint.h"
 #include "seal/forwarding.h"
+#include "seal/relay_shares.h"
 
 namespace leeway::driving {
 
@@ -36,8 +38,9 @@ enum class Limit : std::uint8_t {
   grant,            // as much was under way as the peer has room for
   peer,             // the peer was late: it had not begun, or not sent or answered
   deadline,         // operations ended by their deadline
+  relay,            // the relay on the way has no share for more
 };
-inline constexpr int kLimits = 5;
+inline constexpr int kLimits = 6;
 const char* to_string(Limit limit);
 
 struct PeerView {
@@ -81,6 +84,13 @@ struct UplinkView {
   double noise = 0;  // share of losses that are taken for the network's own
 };
 
+// Of a process through which this one sends for want of a path, and which had no share for all.
+struct RelayView {
+  Rank process = kNoRank;
+  NetworkAddress address;
+  seal::RelayShares::Share share;
+};
+
 struct Snapshot {
   Instant at;
   TransportKind kind = TransportKind::udp;
@@ -90,6 +100,7 @@ struct Snapshot {
   seal::Forwarding::Counters forwarded;                  // likewise, for others
   std::array<std::uint64_t, wire::kRefusals> refused{};  // of no communicator
   UplinkView uplink;
+  std::vector<RelayView> relays;
   std::vector<ChannelView> channels;
 };
 

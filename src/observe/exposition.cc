@@ -135,6 +135,16 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
     refused("share", snapshot.forwarded.refused_share);
     refused("target", snapshot.forwarded.refused_target);
   }
+  for (const driving::RelayView& relay : snapshot.relays) {
+    const Labels own = with(labels, "relay", to_text(relay.address));
+    out.gauge("leeway_relay_pace_bytes_per_second",
+              "What a relay without share for all passes on of this process' datagrams.", own,
+              number(relay.share.bytes_per_second));
+    out.counter("leeway_relay_sent_datagrams_total", "Datagrams that left for such a relay.", own,
+                number(relay.share.sent));
+    out.counter("leeway_relay_refused_datagrams_total", "Of these, refused for want of share.", own,
+                number(relay.share.refused));
+  }
   const driving::UplinkView& uplink = snapshot.uplink;
   if (!uplink.paced) return;
   out.gauge("leeway_pace_bytes_per_second", "What the congestion controller lets leave.", labels,

@@ -1,6 +1,7 @@
 #include "observe/operator_log.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace leeway::observe {
@@ -17,6 +18,20 @@ constexpr std::uint64_t kDatagramsMin = 1000;
 // More than the network's own by so much is worth a line.
 constexpr double kLossMore = 0.05;
 
+// Refusals of so many are worth another line.
+constexpr double kRefusedLeast = 0.01;
+
+// "192.0.2.1:29501 (rank 0)"; the relay may be no member.
+std::string name_of(const driving::RelayView& relay, const driving::Snapshot& snapshot) {
+  std::string name = to_text(relay.address);
+  for (const driving::ChannelView& channel : snapshot.channels) {
+    for (const driving::PeerView& peer : channel.peers) {
+      if (peer.process == relay.process) return name + " (rank " + std::to_string(peer.rank) + ")";
+    }
+  }
+  return name;
+}
+
 unsigned long long count(std::uint64_t value) {
   return value;
 }
@@ -31,6 +46,8 @@ OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
   sums.forged = snapshot.seal.refused_for(Refusal::forged);
   sums.replayed = snapshot.seal.refused_for(Refusal::replayed);
   sums.unknown = snapshot.seal.refused_for(Refusal::unknown_tag);
+  for (const driving::RelayView& relay : snapshot.relays)
+    sums.refused_by_relays += relay.share.refused;
   // Paths belong to processes: communicators of the same ranks show the same ones.
   for (const driving::ChannelView& channel : snapshot.channels) {
     std::uint64_t sent = 0;
@@ -50,6 +67,7 @@ void OperatorLog::look(const driving::Snapshot& snapshot) {
   for (const driving::ChannelView& channel : snapshot.channels)
     tell_peers(channel, peers_[channel.epoch]);
   tell_processes(snapshot);
+  tell_shares(snapshot);
   if (peers_.size() > snapshot.channels.size()) {
     std::erase_if(peers_, [&](const auto& entry) {
       return std::none_of(snapshot.channels.begin(), snapshot.channels.end(),
@@ -61,6 +79,26 @@ void OperatorLog::look(const driving::Snapshot& snapshot) {
   if (began_) judge(snapshot, now);
   began_ = true;
   since_ = now;
+}
+
+// At once, and then as often as other losses are judged.
+void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
+  for (const driving::RelayView& relay : snapshot.relays) {
+    const auto [told, is_new] = shares_.try_emplace(relay.process);
+    ToldShare& known = told->second;
+    if (!is_new && snapshot.at - known.at < kJudgeEvery) continue;
+    const std::uint64_t refused = relay.share.refused - known.share.refused;
+    const std::uint64_t sent = relay.share.sent - known.share.sent;
+    known = {snapshot.at, relay.share};
+    const double part = sent == 0 ? 0 : static_cast<double>(refused) / static_cast<double>(sent);
+    if (!is_new && part < kRefusedLeast) continue;
+    log_.print(LogLevel::warn, "relay share",
+               "relay at %s refused %.0f %% of the last %llu datagrams by share: it passes on %.1f "
+               "Mb/s of ours, and of all that it relays a quarter of its uplink: forward "
+               "LEEWAY_PORT at one of the two that have no path, or raise LEEWAY_RATE at the relay",
+               name_of(relay, snapshot).c_str(), part * 100, count(sent),
+               static_cast<double>(relay.share.bytes_per_second) * 8 / 1e6);
+  }
 }
 
 // Each of the two tells: their ways may differ.
@@ -141,7 +179,9 @@ void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
 
 void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
   const std::uint64_t sent = now.sent - std::min(now.sent, since_.sent);
-  const std::uint64_t lost = now.lost - std::min(now.lost, since_.lost);
+  // What relays refused is no overload of the line, and has a line of its own.
+  const std::uint64_t known = since_.lost + (now.refused_by_relays - since_.refused_by_relays);
+  const std::uint64_t lost = now.lost - std::min(now.lost, known);
   const double share = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);
   if (!facts_.injected_losses && sent >= kDatagramsMin &&
       share > snapshot.uplink.noise + kLossMore) {

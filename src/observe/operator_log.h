@@ -38,6 +38,7 @@ class OperatorLog {
     std::uint64_t forged = 0;
     std::uint64_t replayed = 0;
     std::uint64_t unknown = 0;
+    std::uint64_t refused_by_relays = 0;
   };
   static Sums sums_of(const driving::Snapshot& snapshot);
   void judge(const driving::Snapshot& snapshot, const Sums& now);
@@ -49,6 +50,7 @@ class OperatorLog {
   };
   void tell_peers(const driving::ChannelView& channel, std::vector<Known>& known);
   void tell_processes(const driving::Snapshot& snapshot);
+  void tell_shares(const driving::Snapshot& snapshot);
   void tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer, Known& known);
 
   rendezvous::Log& log_;
@@ -57,6 +59,12 @@ class OperatorLog {
   std::map<std::uint32_t, std::vector<Known>> peers_;
   // Silence and death are a process's: told once, whatever communicators it belongs to
   std::map<Rank, driving::PeerState> processes_;
+  // Relays by their process: what was known when the latest line came.
+  struct ToldShare {
+    Instant at;
+    seal::RelayShares::Share share;
+  };
+  std::map<Rank, ToldShare> shares_;
   Sums since_;
   bool began_ = false;
 };

@@ -204,6 +204,7 @@ class Endpoint {
     nothing,  // no flow is open
     gate,     // data is there, and the peer has not opened the operation
     credit,   // data is there, and as much is under way as the peer has room for
+    relay,    // data is there, and the relay on the way has no room for it yet
     turn,     // data is there and may leave
     answer,   // all has left, or none is there yet: for what the peer sends or says
   };

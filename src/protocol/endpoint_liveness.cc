@@ -46,6 +46,7 @@ Endpoint::Hold Endpoint::hold(Rank peer) const {
                           !round->phase(FlowKind::reduce).settled;
       if (send.open() && !send.pass_over && !before) {
         if (!gate_open(*round, peer)) return Hold::gate;
+        if (links_[peer].path().held()) return Hold::relay;
         return links_[peer].path().credit() == 0 ? Hold::credit : Hold::turn;
       }
       if (send.open() || round->receive(kind, peer).open()) found = Hold::answer;

@@ -90,13 +90,16 @@ class Path {
   std::uint32_t take_sequence(Instant now);
   std::uint32_t last_sequence() const { return next_sequence_ - 1; }
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
-  std::uint32_t credit() const { return in_flight() >= open_ ? 0 : open_ - in_flight(); }
+  std::uint32_t credit() const { return held_ || in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
   // At most so many datagrams may be in flight for now, whatever the window is.
   void limit(std::uint32_t datagrams) {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
   }
+  // Data wait: the relay on the way has no room for them yet.
+  void hold(bool held) { held_ = held; }
+  bool held() const { return held_; }
   // Less than the window may be in flight, and half of that is.
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
   // How many leave in a round trip, at the pace of those in flight: these may be fewer, where they
@@ -229,6 +232,7 @@ class Path {
   double overtaken_ = 0.0;   // the most that this was lately
   LossBursts bursts_;
   bool blocked_ = false;
+  bool held_ = false;
   bool dead_ = false;
   bool asks_ = false;
   bool asked_ = false;

@@ -1,6 +1,7 @@
 #include "seal/forwarding.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/contracts.h"
 
@@ -16,12 +17,25 @@ constexpr double kBurstBytesMin = 2 * 65'536;
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
+// What is told is less than the share by what short ones may need beside the data.
+constexpr double kTellPart = 15.0 / 16;
+// Whoever asked within so long counts as one who asks, and is told at most so often: at once that
+// datagrams were refused, or that its part has changed by an eighth, and else to keep it in mind.
+constexpr Duration kAskingFor = std::chrono::seconds(1);
+constexpr Duration kTellPause = std::chrono::milliseconds(25);
+constexpr Duration kTellAgain = std::chrono::seconds(1);
+constexpr double kChange = 1.0 / 8;
+// What peers use is measured over so long.
+constexpr Duration kCounting = std::chrono::milliseconds(100);
 
 }  // namespace
 
 void Forwarding::meet(Rank slot, std::uint64_t name) {
   if (name == 0) return;
-  if (slot >= names_.size()) names_.resize(slot + std::size_t{1});
+  if (slot >= names_.size()) {
+    names_.resize(slot + std::size_t{1});
+    askers_.resize(slot + std::size_t{1});
+  }
   names_[slot] = name;
   const auto at =
       std::lower_bound(by_name_.begin(), by_name_.end(), name,
@@ -68,6 +82,56 @@ bool Forwarding::spend(Instant now, std::size_t size) {
   return true;
 }
 
+void Forwarding::note(Instant now, Rank from, std::size_t bytes, bool taken) {
+  Asker& asker = askers_[from];
+  if (!asker.ever || now - asker.asked_at > kAskingFor) {
+    asker.counted_since = now;
+    asker.counted = 0;
+    asker.bytes_per_second = 0;
+  }
+  asker.ever = true;
+  asker.asked_at = now;
+  if (const Duration since = now - asker.counted_since; since >= kCounting) {
+    asker.bytes_per_second =
+        static_cast<double>(asker.counted) * 1e9 / static_cast<double>(since.count());
+    asker.counted_since = now;
+    asker.counted = 0;
+  }
+  asker.counted += taken ? bytes : 0;
+  asker.refused += taken ? 0 : 1;
+}
+
+// An equal part, or what the others leave.
+double Forwarding::share_of(Instant now, Rank from) const {
+  const double all = kTellPart * bytes_per_second_;
+  double others = 0;
+  int asking = 1;
+  for (Rank slot = 0; slot < askers_.size(); ++slot) {
+    const Asker& one = askers_[slot];
+    if (slot == from || !one.ever || now - one.asked_at > kAskingFor) continue;
+    others += one.bytes_per_second;
+    ++asking;
+  }
+  return std::max(all / asking, all - others);
+}
+
+std::optional<ShareMessage> Forwarding::share_for(Instant now, Rank from) {
+  if (from >= askers_.size()) return std::nullopt;
+  Asker& asker = askers_[from];
+  if (asker.refused == 0) return std::nullopt;
+  const bool told = asker.told > 0;
+  if (told && now - asker.told_at < kTellPause) return std::nullopt;
+  const double share = share_of(now, from);
+  const bool due = !told || asker.refused != asker.refused_told ||
+                   now - asker.told_at >= kTellAgain ||
+                   std::abs(share - asker.told) > kChange * asker.told;
+  if (!due) return std::nullopt;
+  asker.told = share;
+  asker.told_at = now;
+  asker.refused_told = asker.refused;
+  return ShareMessage{asker.refused, static_cast<std::uint64_t>(share)};
+}
+
 std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                                         const Roaming& roaming, MutableByteSpan opened) {
   LEEWAY_ASSERT(head.kind == RelayHead::Kind::onward);
@@ -79,7 +143,9 @@ std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead&
     return std::nullopt;
   }
   const std::size_t bytes = opened.size() + kOverheadBytes;
-  if (!spend(now, bytes)) {
+  const bool taken = spend(now, bytes);
+  note(now, from, bytes, taken);
+  if (!taken) {
     ++counters_.refused_share;
     return std::nullopt;
   }

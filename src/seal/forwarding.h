@@ -3,7 +3,9 @@
 //
 // Sans-IO. Whoever asks was proven by the seal of the hop, and asks for as many bytes as he sends:
 // a stranger gets nothing forwarded, and nobody gets more out than he puts in. All of it together
-// takes a quarter of the uplink; what is beyond is dropped and counted.
+// takes a quarter of the uplink; what is beyond is dropped and counted, and its sender is told how
+// much would have passed (WIRE 9.10). Of processes that ask at the same time each has an equal
+// part, and what one does not use is the others'.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,9 @@ class Forwarding {
 
   // Bits a second that may leave this process; 0: nobody knows.
   void set_uplink(double bits_per_second);
+  // After forward() for that peer: what the peer is to be told now. Nullopt if it was told lately,
+  // or if all that it ever asked was forwarded.
+  std::optional<ShareMessage> share_for(Instant now, Rank from);
 
   // An opened datagram with that head asks to be forwarded. Whom it is to be sealed for now, as a
   // path message; its head is then what the receiver is to read. Nothing: it is refused and
@@ -61,8 +66,23 @@ class Forwarding {
     Rank slot = kNoRank;
   };
 
+  // What a peer asked to be forwarded.
+  struct Asker {
+    bool ever = false;
+    Instant asked_at;
+    Instant counted_since;
+    std::uint64_t counted = 0;    // bytes that were forwarded since then
+    double bytes_per_second = 0;  // forwarded in the time before that
+    std::uint32_t refused = 0;    // datagrams
+    std::uint32_t refused_told = 0;
+    double told = 0;  // bytes a second; 0: nothing was told yet
+    Instant told_at;
+  };
+
   void fill(Instant now);
   bool spend(Instant now, std::size_t size);
+  void note(Instant now, Rank from, std::size_t bytes, bool taken);
+  double share_of(Instant now, Rank from) const;
 
   std::vector<Named> by_name_;        // sorted
   std::vector<std::uint64_t> names_;  // by slot
@@ -70,6 +90,7 @@ class Forwarding {
   double tokens_ = 0;                               // bytes
   double reserved_ = 0;                             // bytes, for what is short
   Instant filled_at_ = Instant::infinite_future();  // never yet
+  std::vector<Asker> askers_;                       // by slot
   Counters counters_;
 };
 

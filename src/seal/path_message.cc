@@ -19,6 +19,11 @@ constexpr std::size_t kKeepAliveBytes = 1;
 constexpr std::size_t kEcnAt = 2;
 constexpr std::size_t kNameAt = 4;
 
+// WIRE 9.10: kind, 0, 0, 0, refused, bytes a second.
+constexpr std::byte kShareKind{11};
+constexpr std::size_t kRefusedAt = 4;
+constexpr std::size_t kBytesPerSecondAt = 8;
+
 // WIRE 8.5: kind, 0, 0, 0, phase, half.
 constexpr std::size_t kPhaseAt = 4;
 constexpr std::size_t kHalfAt = 8;
@@ -95,6 +100,22 @@ std::optional<RelayHead> decode_relay_head(ByteSpan bytes) {
   head.ecn = static_cast<Ecn>(ecn);
   head.name = take<std::uint64_t>(bytes.subspan(kNameAt));
   return head;
+}
+
+void encode_share_message(const ShareMessage& message, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() >= kShareMessageBytes);
+  out[0] = kShareKind;
+  out[1] = out[2] = out[3] = std::byte{0};
+  put(message.refused, out.subspan(kRefusedAt));
+  put(message.bytes_per_second, out.subspan(kBytesPerSecondAt));
+}
+
+std::optional<ShareMessage> decode_share_message(ByteSpan bytes) {
+  if (bytes.size() != kShareMessageBytes ||
+      take<std::uint32_t>(bytes) != std::to_integer<std::uint32_t>(kShareKind))
+    return std::nullopt;
+  return ShareMessage{.refused = take<std::uint32_t>(bytes.subspan(kRefusedAt)),
+                      .bytes_per_second = take<std::uint64_t>(bytes.subspan(kBytesPerSecondAt))};
 }
 
 std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out) {

@@ -58,6 +58,24 @@ void encode_relay_head(const RelayHead& head, MutableByteSpan out);
 // Returns nullopt if it is no datagram that is relayed.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
+// What a relay says to a process of which it has forwarded less than it was asked (WIRE 9.10).
+struct ShareMessage {
+  // The receiver's datagrams that were not forwarded for want of share, since the two met; modulo
+  // 2^32.
+  std::uint32_t refused = 0;
+  // What the relay forwards for the receiver from now on, sealed for the hop.
+  std::uint64_t bytes_per_second = 0;
+
+  friend bool operator==(const ShareMessage&, const ShareMessage&) = default;
+};
+
+inline constexpr std::size_t kShareMessageBytes = 16;
+
+// `out` is kShareMessageBytes long at least.
+void encode_share_message(const ShareMessage& message, MutableByteSpan out);
+// Returns nullopt if length or kind are others.
+std::optional<ShareMessage> decode_share_message(ByteSpan bytes);
+
 // By which both go to the next key phase (association.h).
 struct ExchangeMessage {
   enum class Kind : std::uint8_t {

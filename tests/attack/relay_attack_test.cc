@@ -144,6 +144,36 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
   EXPECT_GE(group_.counter(kRelay, "forwarding_refused_target") - refused, 2000u);
 }
 
+// WIRE 9.10: neither what a stranger made, nor what a member says that relays nothing.
+TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
+  Bytes message(seal::kShareMessageBytes);
+  seal::encode_share_message({.refused = 0, .bytes_per_second = 1}, message);
+  Bytes sealed(message.size() + seal::kOverheadBytes);
+  seal::PairKeys keys = RelayGroup::keys_of(kRelay, 1);
+  keys.root.fill(std::byte{9});
+  seal::Associations own;
+  own.meet(group_.now(), 1, keys, seal::aead_maker(seal::AeadKind::aes_128_gcm));
+  for (int i = 0; i < 100; ++i) {
+    own.seal_path_message(1, ByteSpan(message), sealed);
+    group_.inject({RelayGroup::address_of(kRelay), RelayGroup::address_of(1), sealed});
+  }
+  group_.run(20ms);
+  EXPECT_GE(group_.counter(1, "refused_forged"), 90u);
+  EXPECT_EQ(group_.counter(1, "relay_words_refused"), 0u);
+
+  seal::Associations member;  // its numbers are past those that the relay used
+  member.meet(group_.now(), 0, RelayGroup::keys_of(1, 0),
+              seal::aead_maker(seal::AeadKind::aes_128_gcm));
+  for (int i = 0; i < 2000; ++i) {
+    member.seal_path_message(0, ByteSpan(message), sealed);
+    group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(0), sealed});
+  }
+  group_.run(20ms);
+  EXPECT_GE(group_.counter(0, "relay_words_refused"), 100u);  // it sends nothing through rank 1
+  EXPECT_FALSE(group_.at(0).poll_share());
+  EXPECT_FALSE(group_.at(1).poll_share());
+}
+
 // A relay that is a member, and bad. It answers where it is, so that it is chosen.
 class BadRelay {
  public:
@@ -158,6 +188,12 @@ class BadRelay {
       take(one);
       return std::vector<RelayedDatagram>();
     };
+  }
+
+  void say_share(Rank to, const seal::ShareMessage& share) {
+    Bytes message(seal::kShareMessageBytes);
+    seal::encode_share_message(share, message);
+    say(to, message);
   }
 
   // What goes on in place of what one member sealed for the other.
@@ -274,6 +310,20 @@ TEST_F(RelayThatIsBad, SendingBackAndNestingChangesNothing) {
   };
   EXPECT_TRUE(exchange().empty());
   EXPECT_TRUE(group_.take_heard(1, 2).empty());
+}
+
+TEST_F(RelayThatIsBad, SayingThatItRelaysNothingSlowsDownWhatGoesThroughItAlone) {
+  bad_ = [](const Bytes& inner) { return std::vector<Bytes>{inner}; };
+  EXPECT_EQ(exchange().size(), 50u);
+  relay_.say_share(1, {.refused = 1, .bytes_per_second = 0});
+  relay_.say_share(1, {.refused = 4'000'000'000, .bytes_per_second = 0});
+  group_.run(20ms);
+  const auto share = group_.at(1).poll_share();
+  ASSERT_TRUE(share);
+  EXPECT_EQ(share->relay, kRelay);
+  EXPECT_EQ(share->bytes_per_second, seal::RelayShares::kLeast);
+  EXPECT_FALSE(group_.at(1).poll_share());
+  EXPECT_EQ(group_.counter(1, "relay_words_refused"), 1u);  // more than was sent
 }
 
 // It drops everything: the two leave it where there is another one. None is here, and so they ask

@@ -108,6 +108,11 @@ void step(StepInput& input, Scene& scene) {
         seal::encode_relay_head(*head, again);
         LEEWAY_ASSERT(std::equal(again.begin(), again.end(), taken.begin()));
       }
+      if (const auto share = seal::decode_share_message(taken)) {
+        std::array<std::byte, seal::kShareMessageBytes> again;
+        seal::encode_share_message(*share, again);
+        LEEWAY_ASSERT(std::equal(taken.begin(), taken.end(), again.begin(), again.end()));
+      }
       LEEWAY_ASSERT(!scene.opens(to, datagram));
       return;
     }

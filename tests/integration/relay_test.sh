@@ -24,6 +24,17 @@ if ! relayed 1 0 || ! relayed 2 0; then fail "nobody relays: $(cat "$scratch"/er
 start public a b -- --min 256K --max 256K --iters 300
 finish "300 exact calls through a relay"
 
+# A rate that the user names keeps to the relay's share, too: a quarter of 20 Mb/s, of which each of the two has a half. 1 MiB
+# takes 2.6 s so. At the full rate most of it was refused, again and again, for ever.
+LEEWAY_RATE=20000000 start public a b -- --min 1M --max 1M --iters 1 --check 0
+finish "calls through a relay at a fixed rate"
+within $((alone + 8000))
+for rank in 1 2; do
+  grep -q "warning: relay at 203.0.113.1:.* (rank 0) refused .* % of the last .* datagrams by share" "$scratch/err.$rank" ||
+    fail "rank $rank does not name the relay: $(cat "$scratch/err.$rank")"
+  if grep -q "lost on the way" "$scratch/err.$rank"; then fail "the line is blamed: $(cat "$scratch/err.$rank")"; fi
+done
+
 # Lossy calls go on when rank 0 dies, and so must the two others behind translators, through rank 1.
 start public neighbour a b -- --min 64K --max 64K --iters 100000 --delivery best_effort
 for _ in $(seq 100); do

@@ -15,6 +15,7 @@
 #include "doctor/nccl_program.h"
 #include "doctor/paths.h"
 #include "doctor/probes.h"
+#include "doctor/reach.h"
 #include "doctor/report.h"
 #include "exit_code.h"
 #include "launch.h"
@@ -73,8 +74,38 @@ Status show_paths(const doctor::PathsReport& report, const std::string& json_pat
   return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
 }
 
+// A datagram takes less, and some may be lost.
+constexpr std::chrono::milliseconds kListen{1500};
+// All ranks are there, and have the secret by which they find ways round what is blocked.
+constexpr Duration kCreateWithin = std::chrono::seconds(4);
+
+// Before a group waits for paths that are not there. Rank 0 shows what is broken.
+Status examine_reach(doctor::Gathering& gathering, Options& options) {
+  const Status met = gathering.await_all(options.join_timeout);
+  if (met.code() == StatusCode::kDeadlineExceeded) return met;
+  if (!met.ok()) return Status();  // create() says why
+  const auto reach = gathering.measure(options, kListen);
+  if (!reach.ok()) return reach.status();
+  const std::string broken = doctor::broken_paths(*reach);
+  if (broken.empty()) return Status();
+  if (options.rank == 0) std::fputs(broken.c_str(), stderr);
+  options.join_timeout = std::min(options.join_timeout, kCreateWithin);
+  const bool is_sealed =
+      !options.secret_file.empty() || !options.secret.empty() || !options.tls_ca.empty();
+  if (is_sealed) return Status();
+  return Status::error(StatusCode::kUnavailable,
+                       "rank %d: UDP does not pass between all ranks: rank 0 says between which",
+                       options.rank.value_or(0));
+}
+
 // A rank of those that measure together.
-Status examine_paths_as_rank(const Options& options, const std::string& json_path) {
+Status examine_paths_as_rank(Options options, const std::string& json_path) {
+  // Until the group stands: the others may still read what was gathered.
+  auto gathering = doctor::Gathering::join(options);
+  if (gathering && !gathering->ok()) return gathering->status();
+  if (gathering) {
+    if (Status status = examine_reach(**gathering, options); !status.ok()) return status;
+  }
   auto communicator = Communicator::create(options);
   if (!communicator.ok()) return communicator.status();
   const auto report = doctor::measure_paths(**communicator);

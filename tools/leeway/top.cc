@@ -105,7 +105,8 @@ void register_top(CLI::App& app, int& exit_code) {
       "and\n"
       "from the peer waited for most of the time: uplink (this host's pace or processor), grant "
       "(the\n"
-      "peer has room for no more), peer (it was late), deadline, application (nothing to do).");
+      "peer has room for no more), relay (the relay on the way has no share for more), peer (it\n"
+      "was late), deadline, application (nothing to do).");
   command->callback([settings, &exit_code] { exit_code = run(*settings); });
 }
 

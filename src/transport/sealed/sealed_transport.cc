@@ -142,6 +142,7 @@ void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
   seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(to)},
                           head);
   const std::size_t count = (sealed.size() + segment_bytes - 1) / segment_bytes;
+  shares_.on_sent(relay, count);
   const std::size_t slot = slot_of(sealed_);
   const std::size_t bytes = sealed.size() + count * seal::kRelayOverheadBytes;
   const MutableByteSpan out = memory_of(slot, bytes);
@@ -230,8 +231,11 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   }
   if (const auto head = seal::decode_relay_head(opened.bytes))
     return open_relayed(now, datagram, *head, opened);
-  if (const auto message = seal::decode_path_message(opened.bytes))
+  if (const auto message = seal::decode_path_message(opened.bytes)) {
     roaming_.on_message(now, opened.from, source, *message);
+  } else if (const auto share = seal::decode_share_message(opened.bytes)) {
+    shares_.on_message(opened.from, *share);
+  }
   return false;
 }
 
@@ -240,6 +244,7 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {
     const auto to = forwarding_.forward(now, outer.from, head, datagram.ecn, roaming_, outer.bytes);
+    send_share(now, outer.from);
     if (!to) return false;
     forwarding_bytes_.resize(
         std::max(forwarding_bytes_.size(), outer.bytes.size() + seal::kOverheadBytes));
@@ -261,6 +266,18 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
   return true;
 }
 
+// Part of what it asked was not forwarded, if any: the process is told what would be.
+void SealedTransport::send_share(Instant now, Rank to) {
+  const auto share = forwarding_.share_for(now, to);
+  if (!share) return;
+  std::array<std::byte, seal::kShareMessageBytes> message;
+  std::array<std::byte, message.size() + seal::kOverheadBytes> sealed;
+  seal::encode_share_message(*share, message);
+  const std::size_t used = seals_.seal_path_message(to, ByteSpan(message), sealed);
+  roaming_.on_sent(now, to);
+  (void)where_->send_to(roaming_.address_of(to), ByteSpan(sealed).first(used));
+}
+
 void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing) {
   std::array<std::byte, seal::kPathMessageBytesMax> message;
   std::array<std::byte, seal::kPathMessageBytesMax + seal::kOverheadBytes> sealed;
@@ -276,6 +293,7 @@ void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing)
   seal::encode_relay_head(
       {seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(outgoing.slot)}, head);
   const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()}, Slice{sealed.data(), used}};
+  shares_.on_sent(outgoing.via, 1);
   used = seals_.seal_path_message(outgoing.via, pieces, relayed);
   (void)where_->send_to(roaming_.address_of(outgoing.via), ByteSpan(relayed).first(used));
 }
@@ -335,6 +353,8 @@ std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_c
   rows.emplace_back("forwarded_bytes", forwarded.bytes);
   rows.emplace_back("forwarding_refused_share", forwarded.refused_share);
   rows.emplace_back("forwarding_refused_target", forwarded.refused_target);
+  rows.emplace_back("refused_by_relays", shares_.refused());
+  rows.emplace_back("relay_words_refused", shares_.words_refused());
   return rows;
 }
 

@@ -26,6 +26,7 @@
 #include "leeway/transport.h"
 #include "seal/associations.h"
 #include "seal/forwarding.h"
+#include "seal/relay_shares.h"
 #include "seal/roaming.h"
 #include "transport/whereabouts.h"
 
@@ -75,6 +76,10 @@ class SealedTransport final : public DatagramTransport {
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
+  // How much may go through a relay from now on, as it said; nullopt: no more changes.
+  std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
+  const seal::RelayShares& shares() const { return shares_; }
+  const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
 
   const seal::Counters& seal_counters() const { return seals_.counters(); }
   // The same as rows: "sealed", "opened", "refused_forged", ...
@@ -100,6 +105,7 @@ class SealedTransport final : public DatagramTransport {
   bool open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                     const seal::Associations::Opened& outer);
   void send_path_message(const seal::Roaming::Outgoing& outgoing);
+  void send_share(Instant now, Rank to);
   void serve(Instant now);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
@@ -111,6 +117,7 @@ class SealedTransport final : public DatagramTransport {
   seal::Associations seals_;
   seal::Roaming roaming_;
   seal::Forwarding forwarding_;
+  seal::RelayShares shares_;
   std::uint64_t forwarded_ = 0;  // bytes, of which somebody took notice
   // A train that is sealed for its receiver, and not yet for its relay
   std::vector<std::byte> inner_bytes_;

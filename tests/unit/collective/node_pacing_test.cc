@@ -301,5 +301,87 @@ TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
   EXPECT_FALSE(asks);
 }
 
+// Three processes, of which the first relays between the others: it passes on so much.
+struct Relayed {
+  explicit Relayed(const congestion::Settings& congestion)
+      : processes({congestion, congestion, congestion}) {
+    members = processes.join(7, {0, 1, 2});
+    data.assign(3, std::vector<float>(100'000, 1.0f));
+    for (const Rank rank : {1, 2})
+      processes[rank].on_new_path(processes.now(), static_cast<Rank>(3 - rank), 0, 76);
+    processes.observer = [this](Rank from, Rank to, ByteSpan datagram) {
+      (from + to == 3 ? relayed : straight) += datagram.size();
+    };
+  }
+  void limit(std::uint64_t bytes_per_second) {
+    for (const Rank rank : {1, 2})
+      processes[rank].on_relay_share(processes.now(), 0, bytes_per_second);
+  }
+  Duration call() {
+    relayed = straight = 0;
+    const Instant start = processes.now();
+    std::vector<Request*> requests;
+    for (const Rank rank : {0, 1, 2})
+      requests.push_back(&processes.all_reduce(rank, *members[rank], data[rank]));
+    const bool done = processes.run_until([&] {
+      return std::all_of(requests.begin(), requests.end(),
+                         [](const auto* one) { return one->done; });
+    });
+    EXPECT_TRUE(done);
+    return processes.now() - start;
+  }
+
+  Processes processes;
+  std::vector<Member*> members;
+  std::vector<std::vector<float>> data;
+  std::size_t relayed = 0;
+  std::size_t straight = 0;
+};
+
+class NodeRelayPacing : public ::testing::TestWithParam<CongestionControl> {};
+
+// WIRE 9.10. Whatever paces the uplink, and also where nothing does.
+TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
+  Relayed group({.control = GetParam(), .rate_bits_per_second = 80'000'000});
+  const Duration before = group.call();
+  group.limit(1'000'000);
+  const Duration limited = group.call();
+  // Each of the two sends a third of 400 KB twice, in datagrams of 76 bytes more.
+  EXPECT_GT(limited, 260ms);
+  EXPECT_LT(limited, 450ms);  // trains of a whole window, where nothing paces
+  EXPECT_LT(before, limited / 3);
+  EXPECT_GT(group.straight, group.relayed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, NodeRelayPacing,
+                         ::testing::Values(CongestionControl::none, CongestionControl::fixed,
+                                           CongestionControl::wan));
+
+TEST(NodePacing, APathOfItsOwnIsHeldNoMore) {
+  Relayed group({.control = CongestionControl::fixed, .rate_bits_per_second = 80'000'000});
+  group.limit(16'000);
+  std::vector<Request*> requests;
+  for (const Rank rank : {0, 1, 2})
+    requests.push_back(&group.processes.all_reduce(rank, *group.members[rank], group.data[rank]));
+  const auto done = [&] {
+    return std::all_of(requests.begin(), requests.end(), [](const auto* one) { return one->done; });
+  };
+  EXPECT_FALSE(group.processes.run_until(done, 1s));
+  for (const Rank rank : {1, 2})
+    group.processes[rank].on_new_path(group.processes.now(), static_cast<Rank>(3 - rank));
+  EXPECT_TRUE(group.processes.run_until(done, 1s));
+}
+
+TEST(NodePacing, WhoeverLooksSeesThatDataWaitForTheRelay) {
+  Relayed group({.control = CongestionControl::fixed, .rate_bits_per_second = 80'000'000});
+  group.limit(16'000);
+  for (const Rank rank : {0, 1, 2})
+    group.processes.all_reduce(rank, *group.members[rank], group.data[rank]);
+  group.processes.pass(500ms);
+  using Hold = protocol::Endpoint::Hold;
+  EXPECT_EQ(group.members[1]->engine().endpoint().hold(2), Hold::relay);
+  EXPECT_NE(group.members[1]->engine().endpoint().hold(0), Hold::relay);
+}
+
 }  // namespace
 }  // namespace leeway::collective

@@ -21,6 +21,7 @@ Board::Sheet sheet_of(int peers) {
   sheet.snapshot.sealed = true;
   sheet.snapshot.uplink.paced = true;
   sheet.snapshot.seal.refused[static_cast<std::size_t>(seal::Refusal::replayed)] = 7;
+  sheet.snapshot.relays.push_back({.process = 0, .address = {}, .share = {.refused = 5}});
   driving::ChannelView& channel = sheet.snapshot.channels.emplace_back();
   channel.name = "world";
   channel.size = peers + 1;

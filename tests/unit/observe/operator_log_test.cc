@@ -132,5 +132,34 @@ TEST_F(OperatorLogLines, WhatTheSystemRefusesIsTold) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("segmentation offload is off"));
 }
 
+TEST_F(OperatorLogLines, ARelayWithoutShareIsToldWithItsAddressAtOnceAndThenEachTenSeconds) {
+  look();
+  NetworkAddress address;
+  address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 203, 0, 113, 1};
+  address.port = 29501;
+  snapshot_.relays.push_back(
+      {1, address, {.sent = 1000, .refused = 630, .bytes_per_second = 1'250'000}});
+  EXPECT_THAT(look(), HasSubstr("relay at 203.0.113.1:29501 (rank 2) refused 63 % of the last 1000 "
+                                "datagrams by share: it passes on 10.0 Mb/s of ours"));
+  snapshot_.relays[0].share.sent = 2000;
+  snapshot_.relays[0].share.refused = 700;
+  EXPECT_EQ(look(5s), "");
+  EXPECT_THAT(look(5s), HasSubstr("refused 7 % of the last 1000 datagrams"));
+  snapshot_.relays[0].share.sent = 9000;
+  snapshot_.relays[0].share.refused = 705;
+  EXPECT_EQ(look(10s), "");
+}
+
+TEST_F(OperatorLogLines, WhatRelaysRefusedIsNoOverloadOfTheLine) {
+  look();
+  snapshot_.relays.push_back({7, {}, {.sent = 10'000, .refused = 7'000, .bytes_per_second = 1}});
+  peer().datagrams_sent = 10'000;
+  peer().datagrams_lost = 7'100;
+  EXPECT_THAT(look(10s), ::testing::Not(HasSubstr("lost on the way")));
+  peer().datagrams_sent = 20'000;
+  peer().datagrams_lost = 9'000;
+  EXPECT_THAT(look(10s), HasSubstr("19 % of the last 10000 datagrams were lost on the way"));
+}
+
 }  // namespace
 }  // namespace leeway::observe

@@ -130,6 +130,90 @@ TEST_F(ForwardingTest, ARateOfZeroIsAnUplinkThatNobodyKnows) {
   EXPECT_NEAR(static_cast<double>(taken * 1000), 250e6 / 8 + 0.05 * 250e6 / 8, 1e5);
 }
 
+// WIRE 9.10
+TEST_F(ForwardingTest, WhoeverWasRefusedNothingIsToldNothing) {
+  forwarding_.set_uplink(100e6);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(ask(1, 200));
+    EXPECT_FALSE(forwarding_.share_for(now_, 1));
+    now_ += 1ms;
+  }
+  EXPECT_FALSE(forwarding_.share_for(now_, 2));
+  EXPECT_FALSE(forwarding_.share_for(now_, 77));
+}
+
+TEST_F(ForwardingTest, TheFirstRefusalIsToldAtOnceAndFurtherOnesTogether) {
+  forwarding_.set_uplink(16e6);
+  while (ask(1, 200)) {
+  }
+  const auto first = forwarding_.share_for(now_, 1);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->refused, 1u);
+  EXPECT_EQ(first->bytes_per_second, 468'750u);  // 15/16 of a quarter
+  int told = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now_ += 100us;
+    (void)ask(1, 200);
+    told += forwarding_.share_for(now_, 1).has_value();
+  }
+  EXPECT_GE(told, 2);
+  EXPECT_LE(told, 4);
+}
+
+// Else it would be forgotten, and refusals begin anew.
+TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
+  forwarding_.set_uplink(16e6);
+  while (ask(1, 200)) {
+  }
+  ASSERT_TRUE(forwarding_.share_for(now_, 1));
+  int told = 0;
+  for (int i = 0; i < 1000; ++i) {  // 1 of 4 Mb/s
+    now_ += 8ms;
+    ASSERT_TRUE(ask(1, 200, 1000 - kOverheadBytes));
+    told += forwarding_.share_for(now_, 1).has_value();
+  }
+  EXPECT_GE(told, 7);
+  EXPECT_LE(told, 9);
+}
+
+// Two that flood, and keep to what they are told: each has a half, and when one ends the other has
+// all.
+TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
+  constexpr double kShare = 25e6 / 8;
+  forwarding_.set_uplink(100e6);
+  std::array<double, 3> rate = {0, 10e6, 10e6};
+  std::array<double, 3> owed{};
+  std::array<std::uint64_t, 3> passed{};
+  std::array<std::uint64_t, 3> refused{};
+  const auto run = [&](Duration time, bool both) {
+    passed = refused = {};
+    for (const Instant end = now_ + time; now_ < end; now_ += 100us) {
+      for (const Rank from : {1, 2}) {
+        if (from == 2 && !both) continue;
+        for (owed[from] += rate[from] * 1e-4; owed[from] >= 1000; owed[from] -= 1000) {
+          const bool taken = ask(from, from == 1 ? 200 : 100, 1000 - kOverheadBytes).has_value();
+          (taken ? passed : refused)[from] += 1000;
+          if (const auto share = forwarding_.share_for(now_, from))
+            rate[from] = static_cast<double>(share->bytes_per_second);
+        }
+      }
+    }
+  };
+  run(1s, true);
+  run(2s, true);
+  for (const Rank from : {1, 2}) {
+    EXPECT_NEAR(static_cast<double>(passed[from]), kShare, 0.15 * kShare) << from;
+    EXPECT_LE(refused[from], passed[from] / 50) << from;
+  }
+  run(2s, false);
+  run(1s, false);
+  EXPECT_GE(static_cast<double>(passed[1]), 0.9 * kShare);
+  run(1s, true);
+  run(2s, true);
+  EXPECT_NEAR(static_cast<double>(passed[1]), kShare, 0.15 * kShare);
+  EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
+}
+
 // Whose a datagram is says its own seal. A relay that claims another sender is not believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};

@@ -125,5 +125,31 @@ TEST(ExchangeMessage, OtherLengthsAndKindsAreNone) {
   EXPECT_FALSE(decode_exchange_message(from_hex("0900")));
 }
 
+// WIRE 9.10
+TEST(ShareMessage, BytesAreThoseOfTheSpecification) {
+  const ShareMessage share{.refused = 0x01020304, .bytes_per_second = 0x0506};
+  Bytes bytes(kShareMessageBytes);
+  encode_share_message(share, bytes);
+  EXPECT_EQ(bytes, from_hex("0b000000040302010605000000000000"));
+  EXPECT_EQ(decode_share_message(bytes), share);
+}
+
+TEST(ShareMessage, OtherLengthsAndKindsAreNone) {
+  const Bytes share = from_hex("0b000000040302010605000000000000");
+  for (std::size_t bytes = 0; bytes < share.size(); ++bytes)
+    EXPECT_FALSE(decode_share_message(ByteSpan(share).first(bytes))) << bytes;
+  Bytes longer = share;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(decode_share_message(longer));
+  for (const std::size_t fixed : {0, 1, 2, 3}) {
+    Bytes other = share;
+    other[fixed] = std::byte{4};
+    EXPECT_FALSE(decode_share_message(other)) << fixed;
+  }
+  EXPECT_FALSE(decode_path_message(share));
+  EXPECT_FALSE(decode_relay_head(share));
+  EXPECT_FALSE(decode_exchange_message(share));
+}
+
 }  // namespace
 }  // namespace leeway::seal

@@ -115,5 +115,23 @@ TEST(TopPage, SaysWhatIsNotLeeway) {
   EXPECT_THAT(to_text({page_of("", "node_cpu_seconds_total 1\n")}), HasSubstr("is not Leeway"));
 }
 
+TEST(TopPage, ARelayThatRefusesAndWhatWaitsForItAreShown) {
+  const auto with_relay = [](int sent, int refused, double waited) {
+    const std::string relay = "{driver=\"0\",transport=\"udp\",relay=\"203.0.113.1:29501\"} ";
+    return answer(sent, 0) + "leeway_relay_pace_bytes_per_second" + relay + "1250000\n" +
+           "leeway_relay_sent_datagrams_total" + relay + std::to_string(sent) + "\n" +
+           "leeway_relay_refused_datagrams_total" + relay + std::to_string(refused) + "\n" +
+           "leeway_peer_limited_seconds_total{driver=\"0\",transport=\"udp\",communicator="
+           "\"world\",rank=\"0\",peer=\"1\",by=\"relay\"} " +
+           std::to_string(waited) + "\n";
+  };
+  const Process process = page_of(with_relay(1000, 500, 0), with_relay(2000, 530, 1.5));
+  EXPECT_EQ(process.groups[0].rows[0].limit, "relay");
+  EXPECT_THAT(to_text({process}),
+              HasSubstr("relay at 203.0.113.1:29501 passes on 10.0 Mb/s of ours, and refused 3.0 % "
+                        "of 1000 datagrams by share"));
+  EXPECT_THAT(to_json({process}), HasSubstr("\"refused\": 30.0"));
+}
+
 }  // namespace
 }  // namespace leeway::tools::top

@@ -136,5 +136,27 @@ TEST(RelayedPeers, ARelayThatDiesIsReplacedBeforeAnybodyIsGivenUp) {
   EXPECT_EQ(group.take_heard(3, 2).size(), 1u);
 }
 
+// WIRE 9.10
+TEST_F(RelayedPeersTest, ARelayWithoutShareForAllSaysWhatItPassesOn) {
+  group_.run(1200ms);
+  group_.at(0).set_uplink(16e6);
+  EXPECT_FALSE(group_.at(1).poll_share());
+  for (int i = 0; i < 400; ++i) {  // 9.6 Mb/s
+    group_.send(1, 2, pattern(1200), 1200);
+    group_.run(1ms);
+  }
+  group_.run(20ms);
+  const auto share = group_.at(1).poll_share();
+  ASSERT_TRUE(share);
+  EXPECT_EQ(share->relay, 0u);
+  EXPECT_NEAR(static_cast<double>(share->bytes_per_second), 15e6 / 4 / 8, 1000);
+  // What was refused since the latest word is told with the next.
+  const std::uint64_t refused = group_.counter(0, "forwarding_refused_share");
+  EXPECT_GE(group_.counter(1, "refused_by_relays"), refused - 25);
+  EXPECT_LE(group_.counter(1, "refused_by_relays"), refused);
+  EXPECT_EQ(group_.counter(1, "relay_words_refused"), 0u);
+  EXPECT_FALSE(group_.at(2).poll_share());  // it sent nothing
+}
+
 }  // namespace
 }  // namespace leeway::transport

@@ -57,7 +57,7 @@ std::string at(const Labels& labels, const char* name) {
 void find_limit(const Looks& looks, const Labels& peer, Row& row) {
   double most = 0;
   double sum = 0;
-  for (const char* const by : {"uplink", "grant", "peer", "deadline", "application"}) {
+  for (const char* const by : {"relay", "uplink", "grant", "peer", "deadline", "application"}) {
     Labels labels = peer;
     labels["by"] = by;
     const double seconds = looks.grown("leeway_peer_limited_seconds_total", labels);
@@ -113,6 +113,12 @@ Group group_of(const Looks& looks, const Labels& info) {
   if (expected > 0)
     group.missing = looks.all_grown("leeway_operation_missing_packets_total", calls) / expected;
   group.refused = looks.all_grown("leeway_refused_datagrams_total", socket);
+  for (const Series& series : looks.latest().of("leeway_relay_pace_bytes_per_second")) {
+    if (at(series.labels, "driver") != at(info, "driver")) continue;
+    group.relays.push_back({at(series.labels, "relay"), series.value,
+                            looks.grown("leeway_relay_sent_datagrams_total", series.labels),
+                            looks.grown("leeway_relay_refused_datagrams_total", series.labels)});
+  }
   for (const Series& series : looks.latest().of("leeway_peer_relayed")) {
     const bool ours = at(series.labels, "driver") == at(info, "driver") &&
                       at(series.labels, "communicator") == group.communicator &&
@@ -163,6 +169,12 @@ void add_group(std::string& out, const std::string& address, const Group& group)
            " of packets missing";
   }
   if (group.refused > 0) out += format(", %.0f datagrams refused", group.refused);
+  for (const Relay& relay : group.relays) {
+    out += format("\n  relay at %s passes on ", relay.address.c_str()) +
+           rate_text(relay.pace_per_second) + " of ours, and refused " +
+           percent_text(relay.sent > 0 ? relay.refused / relay.sent : 0) +
+           format(" of %.0f datagrams by share", relay.sent);
+  }
   out += format("\n  %6s  %-8s %9s %8s %8s %11s %11s %9s  %s\n", "peer", "state", "rtt", "loss",
                 "noise", "out", "in", "queue", "waits for");
   for (const Row& row : group.rows) {
@@ -192,7 +204,16 @@ nlohmann::json json_of(const Row& row) {
           {"limit_share", row.limit_share}};
 }
 
+nlohmann::json json_of(const Relay& relay) {
+  return {{"address", relay.address},
+          {"pace_bytes_per_second", relay.pace_per_second},
+          {"sent", relay.sent},
+          {"refused", relay.refused}};
+}
+
 nlohmann::json json_of(const Group& group) {
+  nlohmann::json relays = nlohmann::json::array();
+  for (const Relay& relay : group.relays) relays.push_back(json_of(relay));
   nlohmann::json peers = nlohmann::json::array();
   for (const Row& row : group.rows) peers.push_back(json_of(row));
   return {{"communicator", group.communicator},
@@ -207,6 +228,7 @@ nlohmann::json json_of(const Group& group) {
           {"call_seconds", known(group.call_seconds)},
           {"missing", known(group.missing)},
           {"refused", group.refused},
+          {"relays", relays},
           {"peers", peers}};
 }
 

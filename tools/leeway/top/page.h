@@ -21,6 +21,14 @@ struct Row {
   double limit_share = 0;     // of the time
 };
 
+// Who relays for a process, and had no share for all that it was asked to.
+struct Relay {
+  std::string address;
+  double pace_per_second = 0;  // bytes that it passes on
+  double sent = 0;             // datagrams between the two looks
+  double refused = 0;          // of these
+};
+
 // A communicator of a process on one of its sockets.
 struct Group {
   std::string communicator;
@@ -35,6 +43,7 @@ struct Group {
   double call_seconds = -1;  // mean of these; negative: there were none
   double missing = -1;       // share of their packets; negative: they expected none
   double refused = 0;        // datagrams between the two looks, for any reason
+  std::vector<Relay> relays;
   std::vector<Row> rows;
 };
 

@@ -1,0 +1,38 @@
+// How fast datagrams may go through one relay: as fast as it says that it passes them on (WIRE
+// 9.10). It is a pace beside the uplink's. What goes to other peers is not slower for it, and a
+// rate that the user names (fixed.h) is no excuse to exceed it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace leeway::congestion {
+
+class RelayPace {
+ public:
+  // A relay that says nothing more for so long does not limit any more.
+  static constexpr Duration kRemembered = std::chrono::seconds(10);
+  // What a host that woke late makes up for. Relays bear with 50 ms of their whole share.
+  static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
+
+  void limit(Instant now, std::uint64_t bytes_per_second) {
+    ns_per_byte_ = 1e9 / static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1));
+    limited_until_ = now + kRemembered;
+  }
+  void on_sent(Instant now, std::size_t bytes) {
+    if (now >= limited_until_) return;
+    const auto takes = static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte_);
+    opens_at_ = std::max(opens_at_, now - kCatchUp) + Duration(takes);
+  }
+  Instant opens_at() const { return std::min(opens_at_, limited_until_); }
+
+ private:
+  double ns_per_byte_ = 0;
+  Instant opens_at_{0};
+  Instant limited_until_{0};
+};
+
+}  // namespace leeway::congestion
