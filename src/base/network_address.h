@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace leeway {
 
@@ -14,5 +15,8 @@ struct NetworkAddress {
   bool known() const { return port != 0; }
   friend bool operator==(const NetworkAddress&, const NetworkAddress&) = default;
 };
+
+// "10.0.0.1:80", "[fe80::1]:80"
+std::string to_text(const NetworkAddress& address);
 
 }  // namespace leeway

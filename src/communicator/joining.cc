@@ -27,6 +27,10 @@ constexpr std::uint32_t kExactStream = 0x45000000;
 // How long ranks try to hear each other over the lane for exact calls before they do without.
 constexpr Duration kExactProofTime = std::chrono::seconds(10);
 
+// All ranks are there when the paths between them are to be proved, and one that is busy still
+// answers within this time: what did not pass by then is blocked.
+constexpr Duration kPathProofTime = std::chrono::seconds(10);
+
 // Proofs have so long even where the meeting took all the time there was.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
@@ -196,13 +200,17 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
-  if (Status status = (*channel)->prove_paths(patience_until(end)); !status.ok()) return status;
+  const auto tell = [this](Rank peer, const std::string& facts) {
+    log_.print(LogLevel::warn, "path", "no path with rank %u: %s", unsigned{peer}, facts.c_str());
+  };
+  const Duration proof_time = std::min(patience_until(end), kPathProofTime);
+  if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
   // WIRE 10.4
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&
       config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
-    const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end));
+    const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end), tell);
     if (!status.ok()) return status;
   }
   return channel;

@@ -143,7 +143,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   transport::UdpTransport& socket = **opened;
   if (slows_for_marks(options.congestion)) socket.allow_marks();
   std::unique_ptr<DatagramTransport> transport = std::move(*opened);
-  driving::Layers layers{.lengths = &socket};
+  driving::Layers layers{.lengths = &socket, .where = &socket};
   if (identity != nullptr) {
     auto sealing = seal_transport(std::move(transport), lane);
     layers.sealed = sealing.get();

@@ -422,9 +422,10 @@ void Endpoint::probe_all() {
   group_.probe();
 }
 
-int Endpoint::peers_heard() const {
-  return static_cast<int>(
-      std::count_if(links_.begin(), links_.end(), [](const Link& link) { return link.heard; }));
+int Endpoint::peers_proven() const {
+  int proven_ones = 0;
+  for (Rank peer = 0; peer < config_.size; ++peer) proven_ones += proven(peer) ? 1 : 0;
+  return proven_ones;
 }
 
 Duration Endpoint::slowest_timeout() const {

@@ -267,8 +267,8 @@ TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {
 TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
   EngineGroup group(network(4));
   group.engine(0).endpoint().probe_all();
-  group.run_until([&] { return group.engine(0).endpoint().peers_heard() == 3; }, 1s);
-  EXPECT_EQ(group.engine(0).endpoint().peers_heard(), 3);
+  group.run_until([&] { return group.engine(0).endpoint().peers_proven() == 3; }, 1s);
+  EXPECT_EQ(group.engine(0).endpoint().peers_proven(), 3);
   for (Rank peer = 1; peer < 4; ++peer) {
     EXPECT_TRUE(group.engine(0).endpoint().link(peer).rtt().measured());
     EXPECT_EQ(group.engine(0).endpoint().link(peer).rtt().smoothed(), 2 * GroupOptions().delay);
