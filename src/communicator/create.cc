@@ -181,6 +181,13 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
   }
 }
 
+// Which rank lacks descriptors, threads or memory.
+Status no_sockets(const Options& options, const Status& status) {
+  if (status.code() != StatusCode::kResourceExhausted) return status;
+  return Status::error(status.code(), "rank %d cannot open its sockets: %s",
+                       options.rank.value_or(0), status.c_str());
+}
+
 // Over this host's transports.
 Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
@@ -188,10 +195,10 @@ Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std
   auto secrets = read_secrets(options);
   if (!secrets.ok()) return secrets.status();
   auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
-  if (!seat.ok()) return seat.status();
+  if (!seat.ok()) return no_sockets(options, seat.status());
   auto candidates = rendezvous::open_candidates(
       options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
-  if (!candidates.ok()) return candidates.status();
+  if (!candidates.ok()) return no_sockets(options, candidates.status());
   candidates->local.process =
       *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
   if (*seat != nullptr) {

@@ -54,6 +54,7 @@ class Joining {
   // A rank that was told a size, or that injects faults, keeps to that of the lane.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
+  Status go_where_told();
   Status use_datagrams();
   void log_memory();
   Status check_shared();
@@ -88,6 +89,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
   decide_congestion();
+  if (Status status = go_where_told(); !status.ok()) return status;
   if (Status status = use_datagrams(); !status.ok()) return status;
   if (Status status = check_shared(); !status.ok()) return status;
   if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
@@ -116,6 +118,31 @@ void Joining::decide_congestion() {
              "congestion control wan: the farthest rank is %.1f ms from rank 0%s",
              std::chrono::duration<double, std::milli>(group_.round_trip).count(),
              group_.round_trip == Duration(0) ? " (not known); a rank has a public address" : "");
+}
+
+// The meeting showed where this rank is reached, which may not be where it guessed.
+Status Joining::go_where_told() {
+  const rendezvous::Lane& lane = group_.datagrams;
+  if (lane.kind != TransportKind::udp || !candidates_.local.may_move) return Status();
+  const std::vector<std::byte>& told = lane.members[candidates_.local.rank].address;
+  if (told == candidates_.local.data_address) return Status();
+  const auto address = rendezvous::address_from_bytes(told);
+  const auto before = rendezvous::address_from_bytes(candidates_.local.data_address);
+  if (!address || !before)
+    return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
+  const Status status = seat_ != nullptr ? seat_->endpoint().move_to(options_, *address)
+                                         : candidates_.move_udp(options_, *address);
+  if (!status.ok()) {
+    return Status::error(status.code(),
+                         "rank %u: others reach this host at %s, and not at %s, where its socket "
+                         "is; it cannot be moved: %s; set LEEWAY_BIND",
+                         unsigned{candidates_.local.rank}, address->to_string().c_str(),
+                         before->to_string().c_str(), status.c_str());
+  }
+  log_.print(LogLevel::info, "address",
+             "the ranks met by %s: data goes from there, and not from %s",
+             address->to_string().c_str(), before->to_string().c_str());
+  return Status();
 }
 
 Status Joining::use_datagrams() {
@@ -201,7 +228,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   const auto tell = [this](Rank peer, const std::string& facts) {
-    log_.print(LogLevel::warn, "path", "no path with rank %u: %s", unsigned{peer}, facts.c_str());
+    log_.print(LogLevel::warn, "path", "the path to rank %u failed: %s", unsigned{peer}, facts.c_str());
   };
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;

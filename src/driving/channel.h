@@ -132,7 +132,7 @@ class Channel final : private MemoryWatcher {
   void tell_size();
   Status pass_both_ways(Duration timeout, const TellPath& tell);
   PathFacts facts_of(Rank peer);
-  Status explain(const std::vector<Rank>& broken, Duration timeout, const TellPath& tell);
+  Status explain(const std::vector<Rank>& broken, const TellPath& tell);
   std::vector<Rank> unmeasured();
   Status settle_size(bool measured, Duration timeout, const TellPath& tell);
   void quit();
@@ -142,6 +142,7 @@ class Channel final : private MemoryWatcher {
   const std::vector<Rank> slots_;
   const std::string name_;
   TransportKind kind_;
+  Instant proving_since_;
   const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   collective::Member* member_ = nullptr;

@@ -23,6 +23,7 @@ void Channel::probe_all() {
 }
 
 Status Channel::prove_paths(Duration timeout, const TellPath& tell) {
+  proving_since_ = steady_now();
   Status status = pass_both_ways(timeout, tell);
   if (!status.ok()) abort();
   return status;
@@ -45,7 +46,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (peer != config().self && !endpoint().proven(peer)) broken.push_back(peer);
   }
-  return explain(broken, timeout, tell);
+  return explain(broken, tell);
 }
 
 // Under a Session.
@@ -70,17 +71,18 @@ PathFacts Channel::facts_of(Rank peer) {
 }
 
 // The status has room for one path. `tell` hears of each, where there are several.
-Status Channel::explain(const std::vector<Rank>& broken, Duration timeout, const TellPath& tell) {
+Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
   std::string others;
   for (const Rank peer : broken) {
     if (peer != broken.front()) others += (others.empty() ? "" : ", ") + std::to_string(peer);
     if (broken.size() > 1 && tell) tell(peer, text_of(facts_of(peer)));
   }
-  return Status::error(
-      StatusCode::kUnavailable, "rank %u: no path over %s with rank %u%s%s in %.1f s: %s",
-      config().self, std::string(to_string(kind())).c_str(), broken.front(),
-      others.empty() ? "" : ", nor with ", others.c_str(),
-      static_cast<double>(timeout.count()) / 1e9, text_of(facts_of(broken.front())).c_str());
+  return Status::error(StatusCode::kUnavailable,
+                       "rank %u: the path over %s to rank %u%s%s failed after %.1f s: %s",
+                       config().self, std::string(to_string(kind())).c_str(), broken.front(),
+                       others.empty() ? "" : ", and to ", others.c_str(),
+                       static_cast<double>((steady_now() - proving_since_).count()) / 1e9,
+                       text_of(facts_of(broken.front())).c_str());
 }
 
 // Which links keep bytes intact and lead through memory.
@@ -126,11 +128,12 @@ Status Channel::agree_on_size(bool measured, Duration timeout, const TellPath& t
   return status;
 }
 
-// For whom all wait: who has not told, or to whom this rank does not know its own path.
+// Peers for whom all wait: they have not told, or this rank does not know its path to them.
 std::vector<Rank> Channel::unmeasured() {
   std::vector<Rank> ranks = member_->untold_sizes();
-  for (Rank peer = 0; peer < config().size && ranks.empty(); ++peer) {
-    if (peer != config().self && !endpoint().link(peer).path().size.settled()) ranks = {peer};
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (peer == config().self || endpoint().link(peer).path().size.settled()) continue;
+    if (std::find(ranks.begin(), ranks.end(), peer) == ranks.end()) ranks.push_back(peer);
   }
   return ranks;
 }
@@ -147,8 +150,8 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
       const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
       if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
       // A peer that gave up says nothing more.
-      for (const Rank peer : member_->untold_sizes()) {
-        if (endpoint().link(peer).gone) return explain({peer}, timeout, tell);
+      for (const Rank peer : unmeasured()) {
+        if (endpoint().link(peer).gone) return explain({peer}, tell);
       }
       const Rank narrow = searched ? session.node().too_narrow(*member_) : kNoRank;
       if (narrow != kNoRank) {
@@ -164,7 +167,7 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
     if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) {
       Driver::Session session(*driver_);
-      return explain(unmeasured(), timeout, tell);
+      return explain(unmeasured(), tell);
     }
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }

@@ -52,7 +52,7 @@ std::string what_came(const PathFacts& facts) {
   if (sends_from_elsewhere(facts)) {
     return "nothing came from there" + there + " to here" + here + ", but " +
            std::to_string(facts.from_strangers) + " datagrams from " + to_text(facts.stranger) +
-           ", where no rank is";
+           ", which is no rank's";
   }
   return "no datagram came from there" + there + ", and " + sent + " went there from here" + here;
 }
@@ -62,9 +62,9 @@ std::string remedy(const PathFacts& facts) {
   const std::string peer = rank(facts.peer);
   if (const char* const by_kind = remedy_of(facts.kind); *by_kind != '\0') return by_kind;
   if (sends_from_elsewhere(facts)) {
-    return peer +
-           " is behind a NAT, or sends by another interface: a secret (leeway keygen) finds "
-           "it there, LEEWAY_BIND on it names the interface";
+    return "is " + peer +
+           " behind a NAT (a secret finds it there: leeway keygen), or does it send "
+           "by another interface (LEEWAY_BIND on it)?";
   }
   if (is_refused(facts) && facts.refused.error == EPERM)
     return "a firewall of this host forbids UDP from " + own + " to " + peer;
@@ -76,17 +76,17 @@ std::string remedy(const PathFacts& facts) {
   if (facts.arrived > 0) return "does " + peer + " still run, and does the path still hold?";
   if (facts.heard) {
     return "UDP is blocked one way, from " + own + " to " + peer +
-           ": see firewall and routes, or LEEWAY_BIND on " + peer;
+           ": see firewalls, routes, and LEEWAY_BIND on " + peer;
   }
   return "UDP is blocked from " + peer + " to " + own +
-         ", or both ways: see firewalls and routes, or LEEWAY_BIND on " + peer;
+         ", or both ways: see firewalls, routes, and LEEWAY_BIND on both";
 }
 
 }  // namespace
 
 std::string text_of(const PathFacts& facts) {
   std::string text = what_came(facts);
-  if (is_refused(facts)) {
+  if (is_refused(facts) && !sends_from_elsewhere(facts)) {
     text += "; the system refused " + std::to_string(facts.refused.count) + ": " +
             std::strerror(facts.refused.error) + " (errno " + std::to_string(facts.refused.error) +
             ")";
