@@ -69,8 +69,8 @@ std::string remedy(const PathFacts& facts) {
   if (is_refused(facts) && facts.refused.error == EPERM)
     return "a firewall of this host forbids UDP from " + own + " to " + peer;
   if (is_refused(facts)) {
-    return "this host has no way to what " + peer + " told as its address: set LEEWAY_BIND on " +
-           peer + ", or a route here";
+    return "no way from here to what " + peer + " told: set LEEWAY_BIND on " + peer +
+           ", or a route";
   }
   if (facts.arrived > 0 && facts.gone) return peer + " has left: its own error says why";
   if (facts.arrived > 0) return "does " + peer + " still run, and does the path still hold?";

@@ -43,6 +43,7 @@ void tell_addresses(const LocalConfiguration& local, const ConnectionEnds& ends,
     put(ends.own, *data.mutable_address());
 }
 
+// WIRE 7.21
 void settle_addresses(LocalConfiguration& root, std::vector<control::Hello>& others,
                       const std::function<bool(const asio::ip::address&)>& is_own) {
   std::optional<asio::ip::address> found;

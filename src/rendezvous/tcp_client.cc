@@ -75,7 +75,7 @@ class StoreConnection {
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
   // Whether an exchange that took too long leaves hope for the next one.
-  bool is_worth_keeping() const { return is_used_ || Clock::now() - begin_ < kSilenceMax; }
+  bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
   std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
 
@@ -104,7 +104,7 @@ class StoreConnection {
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
   std::uint32_t first_number_ = 1;  // of the exchange that is going on
   std::uint32_t next_number_ = 1;
-  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point reached_at_;
   bool is_used_ = false;
   bool is_reached_ = false;
 };
@@ -146,6 +146,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
     return Status::error(StatusCode::kUnavailable, "nobody listens there; is %s running?", owner_);
   }
   is_reached_ = true;
+  reached_at_ = Clock::now();
   speak_promptly(socket_.native_handle());
   unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
   return security_.tls != nullptr ? prove_secret(end) : Status();
