@@ -2,6 +2,7 @@
 // inside this process.
 #include <algorithm>
 #include <random>
+#include <string>
 
 #include "base/exceptions.h"
 #include "base/exit_stop.h"
@@ -242,8 +243,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
     if (!why.empty()) log.print(rendezvous::LogLevel::warn, "alone", "%s", why.c_str());
   }
   const ExitStop exit_stop(std::move(stop));
-  auto channels =
-      without_exceptions("create", [&] { return join_over_host(chosen, exit_stop.token(), log); });
+  const std::string place = "rank " + std::to_string(options.rank.value_or(0)) + ": create";
+  auto channels = without_exceptions(
+      place.c_str(), [&] { return join_over_host(chosen, exit_stop.token(), log); });
   if (!channels.ok()) {
     // The caller has the error, too: this line is for a program that keeps it to itself.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",

@@ -27,10 +27,6 @@ constexpr std::uint32_t kExactStream = 0x45000000;
 // How long ranks try to hear each other over the lane for exact calls before they do without.
 constexpr Duration kExactProofTime = std::chrono::seconds(10);
 
-// All ranks are there when the paths between them are to be proved, and one that is busy still
-// answers within this time: what did not pass by then is blocked.
-constexpr Duration kPathProofTime = std::chrono::seconds(10);
-
 // Proofs have so long even where the meeting took all the time there was.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
@@ -227,9 +223,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
-  const auto tell = [this](Rank peer, const std::string& facts) {
-    log_.print(LogLevel::warn, "path", "the path to rank %u failed: %s", unsigned{peer}, facts.c_str());
-  };
+  const auto tell = tell_paths(log_);
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
@@ -361,6 +355,13 @@ void Joining::go_by_sites() {
 }
 
 }  // namespace
+
+Channel::TellPath tell_paths(rendezvous::Log& log) {
+  return [&log](Rank peer, const std::string& facts) {
+    log.print(LogLevel::warn, "path", "the path to rank %u failed: %s", unsigned{peer},
+              facts.c_str());
+  };
+}
 
 Result<bool> all_say(Channels& channels, bool yes) {
   std::int32_t vote = yes ? 1 : 0;

@@ -131,6 +131,8 @@ class Channel final : private MemoryWatcher {
   void leave();
   void tell_size();
   Status pass_both_ways(Duration timeout, const TellPath& tell);
+  bool any_came(const std::vector<bool>& met);
+  void probe_who_came(std::vector<bool>& met);
   PathFacts facts_of(Rank peer);
   Status explain(const std::vector<Rank>& broken, const TellPath& tell);
   std::vector<Rank> unmeasured();

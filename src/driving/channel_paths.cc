@@ -32,11 +32,17 @@ Status Channel::prove_paths(Duration timeout, const TellPath& tell) {
 Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(2);
+  const auto all_proven = [&] { return endpoint().peers_proven() == config().size - 1; };
+  std::vector<bool> met(static_cast<std::size_t>(config().size));
   while (true) {
     probe_all();
     const Instant until = std::min(deadline, steady_now() + pause);
-    const auto proven = [&] { return endpoint().peers_proven() == config().size - 1; };
-    if (driver_->run_until(proven, until)) return Status();
+    while (driver_->run_until([&] { return all_proven() || any_came(met); }, until)) {
+      Driver::Session session(*driver_);
+      if (all_proven()) return Status();
+      probe_who_came(met);
+      session.node().touch(*member_);
+    }
     if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) break;
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
@@ -47,6 +53,22 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
     if (peer != config().self && !endpoint().proven(peer)) broken.push_back(peer);
   }
   return explain(broken, tell);
+}
+
+// Peers that came late have not had our probes before.
+bool Channel::any_came(const std::vector<bool>& met) {
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (!met[peer] && endpoint().heard(peer) && !endpoint().proven(peer)) return true;
+  }
+  return false;
+}
+
+void Channel::probe_who_came(std::vector<bool>& met) {
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (met[peer] || !endpoint().heard(peer)) continue;
+    met[peer] = true;
+    if (!endpoint().proven(peer)) endpoint().probe(peer);
+  }
 }
 
 // Under a Session.

@@ -54,6 +54,10 @@ std::string what_came(const PathFacts& facts) {
            std::to_string(facts.from_strangers) + " datagrams from " + to_text(facts.stranger) +
            ", which is no rank's";
   }
+  if (facts.came > 0) {
+    return rank(facts.peer) + " has not come to this call, though " + std::to_string(facts.came) +
+           " datagrams of its process came from there" + there;
+  }
   return "no datagram came from there" + there + ", and " + sent + " went there from here" + here;
 }
 
@@ -63,14 +67,14 @@ std::string remedy(const PathFacts& facts) {
   if (const char* const by_kind = remedy_of(facts.kind); *by_kind != '\0') return by_kind;
   if (sends_from_elsewhere(facts)) {
     return "is " + peer +
-           " behind a NAT (a secret finds it there: leeway keygen), or does it send "
-           "by another interface (LEEWAY_BIND on it)?";
+           " behind a NAT (a secret helps: leeway keygen), or sends by another interface "
+           "(LEEWAY_BIND)?";
   }
+  if (!facts.heard && facts.came > 0) return "do all ranks make this call?";
   if (is_refused(facts) && facts.refused.error == EPERM)
     return "a firewall of this host forbids UDP from " + own + " to " + peer;
   if (is_refused(facts)) {
-    return "no way from here to what " + peer + " told: set LEEWAY_BIND on " + peer +
-           ", or a route";
+    return "no way leads there from here: set LEEWAY_BIND on " + peer + ", or a route";
   }
   if (facts.arrived > 0 && facts.gone) return peer + " has left: its own error says why";
   if (facts.arrived > 0) return "does " + peer + " still run, and does the path still hold?";

@@ -21,7 +21,7 @@ struct PathFacts {
   bool gone = false;   // it said good-bye
   std::uint32_t sent = 0;
   std::uint32_t arrived = 0;  // of these, as the peer reported
-  std::uint32_t came = 0;
+  std::uint32_t came = 0;     // of all communicators of the two processes
   // As all ranks were told, or where the peer was found since. Not known: the transport has none.
   NetworkAddress own;
   NetworkAddress theirs;

@@ -415,11 +415,14 @@ void Endpoint::cancel_all(Instant now, const Status& status) {
 
 void Endpoint::probe_all() {
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer == config_.self) continue;
-    links_[peer].probe_due = true;
-    outbox_.queue_control(peer);
+    if (peer != config_.self) probe(peer);
   }
   group_.probe();
+}
+
+void Endpoint::probe(Rank peer) {
+  links_[peer].probe_due = true;
+  outbox_.queue_control(peer);
 }
 
 int Endpoint::peers_proven() const {

@@ -220,6 +220,7 @@ class Endpoint {
   // Asks every peer for a report, which measures round trips and proves the path. See
   // peers_proven(), hears_multicast().
   void probe_all();
+  void probe(Rank peer);
   // Whether the peer has reported any of our multicast.
   bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
   // Of the links to peers that have not said good-bye; 0 where there is none.

@@ -60,6 +60,14 @@ drop bothways0 "meta l4proto udp"
 drop bothways1 "meta l4proto udp"
 both bothways
 
+# Sealed ranks: two of them have nobody who could relay.
+(umask 077 && "$leeway" keygen >"$scratch/other.key")
+sealed=LEEWAY_SECRET_FILE=$scratch/cluster.key
+pair sealway
+drop sealway0 "meta l4proto udp"
+rank sealway 0 sealway0 "$sealed"
+rank sealway 1 sealway1 "$sealed"
+
 # A name of both families, of which IPv6 is dead between the hosts.
 pair dead6
 names both "fd50::1 both" "10.50.$pairs.1 both"
@@ -116,7 +124,6 @@ done
 
 # Translators, one that keeps ports and one that takes another for each peer, without and with a secret.
 masquerade nat-b fully-random
-sealed=LEEWAY_SECRET_FILE=$scratch/cluster.key
 last=30
 for case in nat:a symmetric:b sealnat:a sealsymm:b; do
   last=$((last + 1))
@@ -134,7 +141,6 @@ rank descriptors 0 descriptors0 LEEWAY_JOIN_TIMEOUT_MS=13000
 rank descriptors 1 descriptors1 prlimit --nofile=7
 
 pair secret
-(umask 077 && "$leeway" keygen >"$scratch/other.key")
 rank secret 0 secret0 "$sealed" LEEWAY_JOIN_TIMEOUT_MS=8000
 rank secret 1 secret1 "LEEWAY_SECRET_FILE=$scratch/other.key" LEEWAY_JOIN_TIMEOUT_MS=8000
 
@@ -186,6 +192,8 @@ soon oneway 1 "to rank 0" "from here (10.50.1.2:" "none arrived there (10.50.1.1
 for side in 0 1; do
   soon bothways $side "to rank $((1 - side))" "no datagram came from there (10.50.2.$((2 - side)):" "or both ways" firewalls
 done
+soon sealway 0 "to rank 1" "no datagram came from there (10.50.3.2:" "from rank 1 to rank 0, or both" LEEWAY_BIND
+soon sealway 1 "to rank 0" "none arrived there (10.50.3.1:" "one way, from rank 1 to rank 0" firewalls
 joins dead6
 took dead6 1 4000 || fail "a dead family was waited for: $(cat "$scratch/dead6.1")"
 joins dual

@@ -77,9 +77,16 @@ TEST(PathText, OfAPeerThatLeftRefersToItsOwnError) {
               AllOf(HasSubstr("7 arrived"), HasSubstr("rank 1 has left: its own error says why")));
 }
 
+TEST(PathText, OfAProcessThatIsHeardOtherwiseAsksForTheCall) {
+  PathFacts facts = silent();
+  facts.came = 12;
+  EXPECT_THAT(text_of(facts), AllOf(HasSubstr("rank 1 has not come to this call, though 12"),
+                                    HasSubstr("do all ranks make this call?")));
+}
+
 TEST(PathText, OfATransportWithoutAddressesHasItsOwnRemedy) {
   const PathFacts facts{.self = 0, .peer = 1, .kind = TransportKind::verbs, .sent = 3};
-  EXPECT_THAT(text_of(facts), AllOf(HasSubstr("4791"), Not(HasSubstr("("))));
+  EXPECT_THAT(text_of(facts), AllOf(HasSubstr("4791"), Not(HasSubstr("there ("))));
 }
 
 // The text stands behind some 60 characters of its error.
