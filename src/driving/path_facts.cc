@@ -66,9 +66,9 @@ std::string remedy(const PathFacts& facts) {
   const std::string peer = rank(facts.peer);
   if (const char* const by_kind = remedy_of(facts.kind); *by_kind != '\0') return by_kind;
   if (sends_from_elsewhere(facts)) {
-    return "is " + peer +
-           " behind a NAT (a secret helps: leeway keygen), or sends by another interface "
-           "(LEEWAY_BIND)?";
+    return peer +
+           " is behind a NAT (a secret helps: leeway keygen), or sends by another interface "
+           "(LEEWAY_BIND)";
   }
   if (!facts.heard && facts.came > 0) return "do all ranks make this call?";
   if (is_refused(facts) && facts.refused.error == EPERM)
