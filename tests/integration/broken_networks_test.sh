@@ -199,6 +199,14 @@ fails() {
     grep -qF -- "$text" "$said" || fail "$1: rank $2 does not say \"$text\": $(cat "$said" "$said.log")"
   done
 }
+# warns CASE NUMBER TEXT...: a line of its log has these texts
+warns() {
+  local text lines
+  lines=$(grep "warning: " "$scratch/$1.$2.log") || fail "$1: rank $2 is silent"
+  for text in "${@:3}"; do
+    lines=$(grep -F -- "$text" <<<"$lines") || fail "$1: rank $2 does not say \"$text\": $(cat "$scratch/$1.$2.log")"
+  done
+}
 # soon CASE NUMBER TEXT...: the same, within 12 s
 soon() {
   fails "$@"
@@ -235,8 +243,13 @@ joins sealnat
 joins sealsymm
 soon descriptors 1 "rank 1" "Too many open files (ulimit -n)"
 fails descriptors 0 "missing rank 1"
+fails secret 0 "missing rank 1" "10.50." secret
 fails secret 1 "LEEWAY_SECRET_FILE" "10.50."
+# Ranks that may still come are waited for; after ten seconds the log says so.
 fails absent 0 "10.50." "missing rank 1" "running" "port"
+warns absent 0 "10.50." "waits for rank 1"
 fails absentzero 1 "rank 0" "10.50." "running" "port"
+warns absentzero 1 "rank 1" "10.50." "is rank 0 running"
 joins late
+warns late 0 "waits for rank 1"
 echo "all right"
