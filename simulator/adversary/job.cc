@@ -243,7 +243,7 @@ void Job::prove(Process& process) {
   for (auto& membership : process.memberships) {
     if (!membership->probe_at) continue;
     protocol::Endpoint& endpoint = membership->member->engine().endpoint();
-    if (endpoint.peers_heard() == membership->member->config().size - 1) {
+    if (endpoint.peers_proven() == membership->member->config().size - 1) {
       membership->probe_at.reset();
       submit(process, *membership);
     } else if (now_ >= membership->proof_end) {

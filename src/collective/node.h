@@ -44,7 +44,7 @@ class Member {
   // The longest datagram that all ranks' paths carry to each other; nothing: not all have said what
   // theirs do (Node::agree_on_size).
   std::optional<std::size_t> agreed_bytes() const;
-  // The ranks that have not.
+  // The other ranks that have not.
   std::vector<Rank> untold_sizes() const;
   // Each peer has answered what told it this rank's, or is gone; or ranks do not ask each other.
   bool all_know_size() const;

@@ -204,7 +204,7 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
 std::vector<Rank> Member::untold_sizes() const {
   std::vector<Rank> untold;
   for (Rank rank = 0; rank < sizes_.size(); ++rank) {
-    if (sizes_[rank] == 0) untold.push_back(rank);
+    if (rank != config().self && sizes_[rank] == 0) untold.push_back(rank);
   }
   return untold;
 }

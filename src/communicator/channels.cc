@@ -273,6 +273,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
                                                      std::uint8_t lane) {
   driving::Layers layers;
   layers.lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
+  layers.where = dynamic_cast<transport::Whereabouts*>(transport.get());
   std::vector<Rank> slots(group == nullptr ? 0 : group->datagrams.members.size());
   std::iota(slots.begin(), slots.end(), Rank{0});
   if (group != nullptr && group->keys != nullptr) {

@@ -2,6 +2,7 @@
 // inside this process.
 #include <algorithm>
 #include <random>
+#include <string>
 
 #include "base/exceptions.h"
 #include "base/exit_stop.h"
@@ -181,6 +182,13 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
   }
 }
 
+// Which rank lacks descriptors, threads or memory.
+Status no_sockets(const Options& options, const Status& status) {
+  if (status.code() != StatusCode::kResourceExhausted) return status;
+  return Status::error(status.code(), "rank %d cannot open its sockets: %s",
+                       options.rank.value_or(0), status.c_str());
+}
+
 // Over this host's transports.
 Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
@@ -188,10 +196,10 @@ Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std
   auto secrets = read_secrets(options);
   if (!secrets.ok()) return secrets.status();
   auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
-  if (!seat.ok()) return seat.status();
+  if (!seat.ok()) return no_sockets(options, seat.status());
   auto candidates = rendezvous::open_candidates(
       options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
-  if (!candidates.ok()) return candidates.status();
+  if (!candidates.ok()) return no_sockets(options, candidates.status());
   candidates->local.process =
       *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
   if (*seat != nullptr) {
@@ -235,8 +243,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
     if (!why.empty()) log.print(rendezvous::LogLevel::warn, "alone", "%s", why.c_str());
   }
   const ExitStop exit_stop(std::move(stop));
-  auto channels =
-      without_exceptions("create", [&] { return join_over_host(chosen, exit_stop.token(), log); });
+  const std::string place = "rank " + std::to_string(options.rank.value_or(0)) + ": create";
+  auto channels = without_exceptions(
+      place.c_str(), [&] { return join_over_host(chosen, exit_stop.token(), log); });
   if (!channels.ok()) {
     // The caller has the error, too: this line is for a program that keeps it to itself.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",

@@ -50,6 +50,7 @@ class Joining {
   // A rank that was told a size, or that injects faults, keeps to that of the lane.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
+  Status go_where_told();
   Status use_datagrams();
   void log_memory();
   Status check_shared();
@@ -84,6 +85,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
   decide_congestion();
+  if (Status status = go_where_told(); !status.ok()) return status;
   if (Status status = use_datagrams(); !status.ok()) return status;
   if (Status status = check_shared(); !status.ok()) return status;
   if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
@@ -112,6 +114,31 @@ void Joining::decide_congestion() {
              "congestion control wan: the farthest rank is %.1f ms from rank 0%s",
              std::chrono::duration<double, std::milli>(group_.round_trip).count(),
              group_.round_trip == Duration(0) ? " (not known); a rank has a public address" : "");
+}
+
+// The meeting showed where this rank is reached, which may not be where it guessed.
+Status Joining::go_where_told() {
+  const rendezvous::Lane& lane = group_.datagrams;
+  if (lane.kind != TransportKind::udp || !candidates_.local.may_move) return Status();
+  const std::vector<std::byte>& told = lane.members[candidates_.local.rank].address;
+  if (told == candidates_.local.data_address) return Status();
+  const auto address = rendezvous::address_from_bytes(told);
+  const auto before = rendezvous::address_from_bytes(candidates_.local.data_address);
+  if (!address || !before)
+    return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
+  const Status status = seat_ != nullptr ? seat_->endpoint().move_to(options_, *address)
+                                         : candidates_.move_udp(options_, *address);
+  if (!status.ok()) {
+    return Status::error(status.code(),
+                         "rank %u: others reach this host at %s, and not at %s, where its socket "
+                         "is; it cannot be moved: %s; set LEEWAY_BIND",
+                         unsigned{candidates_.local.rank}, address->to_string().c_str(),
+                         before->to_string().c_str(), status.c_str());
+  }
+  log_.print(LogLevel::info, "address",
+             "the ranks met by %s: data goes from there, and not from %s",
+             address->to_string().c_str(), before->to_string().c_str());
+  return Status();
 }
 
 Status Joining::use_datagrams() {
@@ -196,13 +223,15 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
-  if (Status status = (*channel)->prove_paths(patience_until(end)); !status.ok()) return status;
+  const auto tell = tell_paths(log_);
+  const Duration proof_time = std::min(patience_until(end), kPathProofTime);
+  if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
   // WIRE 10.4
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&
       config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
-    const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end));
+    const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end), tell);
     if (!status.ok()) return status;
   }
   return channel;
@@ -326,6 +355,13 @@ void Joining::go_by_sites() {
 }
 
 }  // namespace
+
+Channel::TellPath tell_paths(rendezvous::Log& log) {
+  return [&log](Rank peer, const std::string& facts) {
+    log.print(LogLevel::warn, "path", "the path to rank %u failed: %s", unsigned{peer},
+              facts.c_str());
+  };
+}
 
 Result<bool> all_say(Channels& channels, bool yes) {
   std::int32_t vote = yes ? 1 : 0;

@@ -24,6 +24,13 @@ Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates 
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
 
+// All ranks are there when the paths between them are to be proved, and one that is busy still
+// answers within this time: what did not pass by then is blocked.
+inline constexpr Duration kPathProofTime = std::chrono::seconds(10);
+
+// Logs what is known of each path that failed.
+Channel::TellPath tell_paths(rendezvous::Log& log);
+
 // A vote over the datagrams, which all ranks take at the same place in the order of their calls:
 // whether all say yes.
 Result<bool> all_say(Channels& channels, bool yes);

@@ -192,11 +192,13 @@ Result<std::unique_ptr<Channel>> LaneJoining::connect(const rendezvous::Group& g
 
 Status LaneJoining::prove(Channel& channel) const {
   const std::stop_callback on_stop(meeting_.local.stop, [&] { channel.abort(); });
-  if (Status status = channel.prove_paths(time_left()); !status.ok()) return status;
+  const auto tell = tell_paths(meeting_.log);
+  const Duration proof_time = std::min(time_left(), kPathProofTime);
+  if (Status status = channel.prove_paths(proof_time, tell); !status.ok()) return status;
   channel.prove_memory();
   const std::size_t around = meeting_.group.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (channel.config().datagram_bytes <= protocol::kBaseDatagramBytes - around) return Status();
-  return channel.agree_on_size(meeting_.measures_size, time_left());
+  return channel.agree_on_size(meeting_.measures_size, time_left(), tell);
 }
 
 }  // namespace

@@ -51,16 +51,18 @@ std::string name_of(const Options& options) {
 
 class OpenSocket final : public rendezvous::Candidate {
  public:
-  explicit OpenSocket(transport::UdpTransport& udp) : udp_(udp) {}
+  using Socket = std::function<transport::UdpTransport&()>;  // which may move
+
+  explicit OpenSocket(Socket udp) : udp_(std::move(udp)) {}
 
   TransportKind kind() const override { return TransportKind::udp; }
   rendezvous::Lane::Member place() const override {
-    const transport::UdpAddress& local = udp_.local_address();
+    const transport::UdpAddress& local = udp_().local_address();
     return {rendezvous::to_bytes(local.address()), local.port(),
-            udp_.limits().receive_buffer_bytes};
+            udp_().limits().receive_buffer_bytes};
   }
-  const TransportLimits& limits() const override { return udp_.limits(); }
-  void allow_marks() override { udp_.allow_marks(); }
+  const TransportLimits& limits() const override { return udp_().limits(); }
+  void allow_marks() override { udp_().allow_marks(); }
 
   // UdpEndpoint::meet() and driver() stand for the rest.
   Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
@@ -70,7 +72,7 @@ class OpenSocket final : public rendezvous::Candidate {
   std::unique_ptr<DatagramTransport> take() override { return nullptr; }
 
  private:
-  transport::UdpTransport& udp_;
+  const Socket udp_;
 };
 
 }  // namespace
@@ -85,11 +87,10 @@ UdpEndpoint::Seat::~Seat() {
   endpoint_->seats_.erase(endpoint_->seats_.find(name_));
 }
 
-UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
-                         std::shared_ptr<const keys::OwnIdentity> identity,
+UdpEndpoint::UdpEndpoint(Opened opened, std::shared_ptr<const keys::OwnIdentity> identity,
                          const rendezvous::MemoryPlace& memory, std::uint8_t lane)
-    : driver_(std::move(driver)),
-      udp_(udp),
+    : driver_(std::move(opened.driver)),
+      udp_(opened.udp),
       process_(random_process()),
       identity_(std::move(identity)),
       memory_(memory),
@@ -133,6 +134,18 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
     const Options& options, const asio::ip::address& address,
     std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane) {
+  auto opened = open_socket(options, address, identity.get(), lane);
+  if (!opened.ok()) return opened.status();
+  rendezvous::MemoryPlace memory;
+  if (opened->shares_memory) memory = new_memory_place();
+  return std::shared_ptr<UdpEndpoint>(
+      new UdpEndpoint(std::move(*opened), std::move(identity), memory, lane));
+}
+
+Result<UdpEndpoint::Opened> UdpEndpoint::open_socket(const Options& options,
+                                                     const asio::ip::address& address,
+                                                     const keys::OwnIdentity* identity,
+                                                     std::uint8_t lane) {
   transport::UdpOptions udp;
   udp.bind_address = address;
   udp.port = options.port;
@@ -140,34 +153,45 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   udp.loopback = transport::Loopback::memory;  // no faults are injected here
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   if (identity != nullptr) udp.sealed_tag_base = identity->told.tag;
-  auto opened = transport::UdpTransport::open(udp);
-  if (!opened.ok()) return opened.status();
-  transport::UdpTransport& socket = **opened;
-  if (slows_for_marks(options.congestion)) socket.allow_marks();
-  std::unique_ptr<DatagramTransport> transport = std::move(*opened);
-  driving::Layers layers{.lengths = &socket};
+  auto socket = transport::UdpTransport::open(udp);
+  if (!socket.ok()) return socket.status();
+  Opened opened{.udp = socket->get()};
+  if (slows_for_marks(options.congestion)) opened.udp->allow_marks();
+  std::unique_ptr<DatagramTransport> transport = std::move(*socket);
+  driving::Layers layers{.lengths = opened.udp, .where = opened.udp};
   if (identity != nullptr) {
     auto sealing = seal_transport(std::move(transport), lane);
     layers.sealed = sealing.get();
     transport = std::move(sealing);
   }
-  rendezvous::MemoryPlace memory;
-  if (may_share_memory(options)) {
-    transport = with_memory(std::move(transport), layers.mixed);
-    if (layers.mixed != nullptr) memory = new_memory_place();
-  }
+  if (may_share_memory(options)) transport = with_memory(std::move(transport), layers.mixed);
+  opened.shares_memory = layers.mixed != nullptr;
   auto driver =
       driving::Driver::start(TransportKind::udp, observe::traced(std::move(transport), options),
                              lane == 0 ? settings_of(options) : congestion::Settings(), layers);
   if (!driver.ok()) return driver.status();
-  return std::shared_ptr<UdpEndpoint>(
-      new UdpEndpoint(std::move(*driver), socket, std::move(identity), memory, lane));
+  opened.driver = std::move(*driver);
+  return opened;
+}
+
+Status UdpEndpoint::move_to(const Options& options, const asio::ip::address& address) {
+  std::lock_guard lock(registry_mutex);
+  if (udp_->local_address().address() == address) return Status();
+  if (!slots_.empty() || seats_.size() > 1)
+    return Status::error(StatusCode::kUnavailable, "other communicators of this process use it");
+  Options there = options;
+  there.port = udp_->local_address().port();
+  auto opened = open_socket(there, address, identity_.get(), lane_);
+  if (!opened.ok()) return opened.status();
+  driver_ = std::move(opened->driver);
+  udp_ = opened->udp;
+  return Status();
 }
 
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::lane(const Options& options, int lane) {
   std::lock_guard lock(registry().mutex);
   if (const auto known = lanes_.find(lane); known != lanes_.end()) return known->second;
-  auto opened = open(options_of_lane(options, lane), udp_.local_address().address(), identity_,
+  auto opened = open(options_of_lane(options, lane), udp_->local_address().address(), identity_,
                      static_cast<std::uint8_t>(lane));
   if (!opened.ok()) return opened;
   (*opened)->driver_->pace_with(*driver_);
@@ -180,18 +204,18 @@ void UdpEndpoint::pace(const Options& options) {
   {
     driving::Driver::Session session(*driver_);
     if (!session.node().pace(driving::steady_now(), settings)) return;
-    if (slows_for_marks(settings.control)) udp_.allow_marks();
+    if (slows_for_marks(settings.control)) udp_->allow_marks();
   }
   std::lock_guard lock(registry().mutex);
   for (const auto& [number, lane] : lanes_) {
     lane->driver_->pace_with(*driver_);
     driving::Driver::Session session(*lane->driver_);
-    if (slows_for_marks(settings.control)) lane->udp_.allow_marks();
+    if (slows_for_marks(settings.control)) lane->udp_->allow_marks();
   }
 }
 
 std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
-  return std::make_unique<OpenSocket>(udp_);
+  return std::make_unique<OpenSocket>([this]() -> transport::UdpTransport& { return *udp_; });
 }
 
 Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank self) {
@@ -203,13 +227,13 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank
     const auto address = rendezvous::address_from_bytes(lane.members[rank].address);
     if (!address)
       return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
-    const Rank next = udp_.peers();
+    const Rank next = udp_->peers();
     const Process process = keys == nullptr ? Process{group.processes[rank], keys::Key{}}
                                             : Process{0, keys->members[rank].public_key};
     const auto [known, is_new] = slots_.emplace(process, next);
     slots.push_back(known->second);
     if (!is_new && (rank == self || keys != nullptr)) continue;
-    const Status status = udp_.meet_peer(known->second, {*address, lane.members[rank].port});
+    const Status status = udp_->meet_peer(known->second, {*address, lane.members[rank].port});
     if (!status.ok()) {
       if (is_new) slots_.erase(known);
       return status;

@@ -60,8 +60,12 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
   // Whether trains leave as one message, for the thread that drives.
   std::function<bool()> segmentation() const {
-    return [&udp = udp_] { return udp.segmentation(); };
+    return [&udp = *udp_] { return udp.segmentation(); };
   }
+
+  // The process is reached at another address than the socket's: a new one there has the old one's
+  // port, keys and name. kUnavailable: groups use the old one already, or the port is taken there.
+  Status move_to(const Options& options, const asio::ip::address& address);
 
   // A group has chosen a congestion control that this endpoint was opened without. It paces all
   // groups of the process from now on, those that met before, too: they share the line.
@@ -76,9 +80,17 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
 
  private:
-  UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
-              std::shared_ptr<const keys::OwnIdentity> identity,
+  // What moves: a socket, and the driver over it.
+  struct Opened {
+    std::shared_ptr<driving::Driver> driver;
+    transport::UdpTransport* udp = nullptr;  // the driver's
+    bool shares_memory = false;
+  };
+
+  UdpEndpoint(Opened opened, std::shared_ptr<const keys::OwnIdentity> identity,
               const rendezvous::MemoryPlace& memory, std::uint8_t lane);
+  static Result<Opened> open_socket(const Options& options, const asio::ip::address& address,
+                                    const keys::OwnIdentity* identity, std::uint8_t lane);
   static Result<std::shared_ptr<UdpEndpoint>> open(
       const Options& options, const asio::ip::address& address,
       std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
@@ -92,8 +104,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
     friend auto operator<=>(const Process&, const Process&) = default;
   };
 
-  const std::shared_ptr<driving::Driver> driver_;
-  transport::UdpTransport& udp_;  // the driver's: under a Session, but for what is constant
+  std::shared_ptr<driving::Driver> driver_;
+  transport::UdpTransport* udp_;  // the driver's: under a Session, but for what is constant
   const std::uint64_t process_;
   const std::shared_ptr<const keys::OwnIdentity> identity_;  // null without a secret
   const rendezvous::MemoryPlace memory_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "driving/driver.h"
+#include "driving/path_facts.h"
 
 namespace leeway::driving {
 
@@ -45,10 +47,13 @@ class Channel final : private MemoryWatcher {
   // Under a Driver::Session, whose pump() then does what there is to do.
   collective::Engine& engine();
 
-  // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
-  // those it cannot hear; kCancelled after abort(). A channel that fails here or in
-  // agree_on_size() is aborted: nothing was agreed that its peers might still wait for.
-  Status prove_paths(Duration timeout);
+  // Is told what is known of the path to a rank (text_of()), where an error has no room for all.
+  using TellPath = std::function<void(Rank peer, const std::string& facts)>;
+  // Waits until datagrams pass to and from every peer, which also measures round trips;
+  // kUnavailable naming those to or from whom they do not; kCancelled after abort(). A channel that
+  // fails here or in agree_on_size() is aborted: nothing was agreed that its peers might still wait
+  // for.
+  Status prove_paths(Duration timeout, const TellPath& tell = {});
   // After prove_paths(): waits until each peer of this host has proved that it shares memory, or
   // until it cannot (transport/mixed), half a second at most. Then calls begin without the proof.
   void prove_memory();
@@ -58,7 +63,7 @@ class Channel final : private MemoryWatcher {
   // After prove_paths(), on all ranks or none: datagrams are as long from now on as all ranks'
   // paths carry. Not `measured`: as far as this rank is concerned, as long as they are.
   // kUnavailable where not all ranks tell in time; kCancelled after abort().
-  Status agree_on_size(bool measured, Duration timeout);
+  Status agree_on_size(bool measured, Duration timeout, const TellPath& tell = {});
   // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
   // asked for up to a fifth of a second.
   std::vector<Rank> deaf_to_multicast();
@@ -125,8 +130,13 @@ class Channel final : private MemoryWatcher {
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
   void tell_size();
-  Status hear_all(Duration timeout);
-  Status settle_size(bool measured, Duration timeout);
+  Status pass_both_ways(Duration timeout, const TellPath& tell);
+  bool any_came(const std::vector<bool>& met);
+  void probe_who_came(std::vector<bool>& met);
+  PathFacts facts_of(Rank peer);
+  Status explain(const std::vector<Rank>& broken, const TellPath& tell);
+  std::vector<Rank> unmeasured();
+  Status settle_size(bool measured, Duration timeout, const TellPath& tell);
   void quit();
 
   const std::shared_ptr<Driver> driver_;
@@ -134,6 +144,7 @@ class Channel final : private MemoryWatcher {
   const std::vector<Rank> slots_;
   const std::string name_;
   TransportKind kind_;
+  Instant proving_since_;
   const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   collective::Member* member_ = nullptr;

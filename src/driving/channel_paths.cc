@@ -14,24 +14,6 @@ constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
 // Proofs take a few milliseconds; one that is impossible is mostly refused as soon.
 constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
 
-// What to look at when ranks met, but their datagrams do not.
-const char* path_remedy(TransportKind kind) {
-  switch (kind) {
-    case TransportKind::verbs:
-      return "check the fabric between the ports of LEEWAY_BIND (RoCE: UDP port 4791), or "
-             "LEEWAY_TRANSPORT=udp";
-    case TransportKind::ucx:
-      return "check UCX between the hosts (UCX_NET_DEVICES, UCX_TLS), or LEEWAY_TRANSPORT=udp";
-    case TransportKind::shm:
-      return "check that all ranks make this call, and that they share /dev/shm";
-    case TransportKind::custom:
-      return "the transport that this program brings does not deliver, or wait() sleeps through it";
-    default:
-      return "check that all ranks make this call, and that UDP passes between the hosts "
-             "(firewall, LEEWAY_BIND)";
-  }
-}
-
 }  // namespace
 
 void Channel::probe_all() {
@@ -40,39 +22,89 @@ void Channel::probe_all() {
   session.node().touch(*member_);
 }
 
-Status Channel::prove_paths(Duration timeout) {
-  Status status = hear_all(timeout);
+Status Channel::prove_paths(Duration timeout, const TellPath& tell) {
+  proving_since_ = steady_now();
+  Status status = pass_both_ways(timeout, tell);
   if (!status.ok()) abort();
   return status;
 }
 
-Status Channel::hear_all(Duration timeout) {
+Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(2);
+  const auto all_proven = [&] { return endpoint().peers_proven() == config().size - 1; };
+  std::vector<bool> met(static_cast<std::size_t>(config().size));
   while (true) {
     probe_all();
     const Instant until = std::min(deadline, steady_now() + pause);
-    const auto heard = [&] { return endpoint().peers_heard() == config().size - 1; };
-    if (driver_->run_until(heard, until)) return Status();
+    while (driver_->run_until([&] { return all_proven() || any_came(met); }, until)) {
+      Driver::Session session(*driver_);
+      if (all_proven()) return Status();
+      probe_who_came(met);
+      session.node().touch(*member_);
+    }
     if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) break;
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }
-  std::string silent;
+  std::vector<Rank> broken;
   Driver::Session session(*driver_);
   for (Rank peer = 0; peer < config().size; ++peer) {
-    if (peer == config().self || endpoint().heard(peer)) continue;
-    silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
+    if (peer != config().self && !endpoint().proven(peer)) broken.push_back(peer);
   }
-  return Status::error(
-      StatusCode::kUnavailable,
-      "rank %u: no datagram came over %s from rank(s) %s within %.1f s although they joined%s: %s",
-      config().self, std::string(to_string(kind())).c_str(), silent.c_str(),
-      static_cast<double>(timeout.count()) / 1e9,
-      session.sealed() != nullptr && kind() == TransportKind::udp
-          ? ", neither straight nor through another rank"
-          : "",
-      path_remedy(kind()));
+  return explain(broken, tell);
+}
+
+// Peers that came late have not had our probes before.
+bool Channel::any_came(const std::vector<bool>& met) {
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (!met[peer] && endpoint().heard(peer) && !endpoint().proven(peer)) return true;
+  }
+  return false;
+}
+
+void Channel::probe_who_came(std::vector<bool>& met) {
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (met[peer] || !endpoint().heard(peer)) continue;
+    met[peer] = true;
+    if (!endpoint().proven(peer)) endpoint().probe(peer);
+  }
+}
+
+// Under a Session.
+PathFacts Channel::facts_of(Rank peer) {
+  const protocol::Link& link = endpoint().link(peer);
+  PathFacts facts{.self = config().self,
+                  .peer = peer,
+                  .kind = kind(),
+                  .sealed = driver_->sealed_ != nullptr,
+                  .heard = link.heard,
+                  .gone = link.gone,
+                  .sent = link.path().last_sequence(),
+                  .arrived = link.path().reported().received,
+                  .came = link.path().received()};
+  if (driver_->where_ == nullptr) return facts;
+  facts.own = driver_->where_->address_of(slots_[config().self]);
+  facts.theirs = driver_->where_->address_of(slots_[peer]);
+  facts.refused = driver_->where_->refusals_to(slots_[peer]);
+  facts.stranger = driver_->where_->last_stranger();
+  facts.from_strangers = driver_->transport_->counters().from_strangers;
+  return facts;
+}
+
+// The status has room for one path. `tell` hears of each, where there are several.
+Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
+  std::string others;
+  for (const Rank peer : broken) {
+    if (peer != broken.front()) others += (others.empty() ? "" : ", ") + std::to_string(peer);
+    if (broken.size() > 1 && tell) tell(peer, text_of(facts_of(peer)));
+  }
+  return Status::error(StatusCode::kUnavailable,
+                       "rank %u: the path over %s to rank %u%s%s failed after %.1f s: %s",
+                       config().self, std::string(to_string(kind())).c_str(), broken.front(),
+                       others.empty() ? "" : ", and to ", others.c_str(),
+                       static_cast<double>((steady_now() - proving_since_).count()) / 1e9,
+                       text_of(facts_of(broken.front())).c_str());
 }
 
 // Which links keep bytes intact and lead through memory.
@@ -112,13 +144,23 @@ std::string Channel::memory_obstacles(bool of_this_host) {
   return all;
 }
 
-Status Channel::agree_on_size(bool measured, Duration timeout) {
-  Status status = settle_size(measured, timeout);
+Status Channel::agree_on_size(bool measured, Duration timeout, const TellPath& tell) {
+  Status status = settle_size(measured, timeout, tell);
   if (!status.ok()) abort();
   return status;
 }
 
-Status Channel::settle_size(bool measured, Duration timeout) {
+// Peers for whom all wait: they have not told, or this rank does not know its path to them.
+std::vector<Rank> Channel::unmeasured() {
+  std::vector<Rank> ranks = member_->untold_sizes();
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (peer == config().self || endpoint().link(peer).path().size.settled()) continue;
+    if (std::find(ranks.begin(), ranks.end(), peer) == ranks.end()) ranks.push_back(peer);
+  }
+  return ranks;
+}
+
+Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tell) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(1);
   const auto agreed = [this] { return member_->agreed_bytes().has_value(); };
@@ -129,6 +171,10 @@ Status Channel::settle_size(bool measured, Duration timeout) {
       // what this rank means to send.
       const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
       if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
+      // A peer that gave up says nothing more.
+      for (const Rank peer : unmeasured()) {
+        if (endpoint().link(peer).gone) return explain({peer}, tell);
+      }
       const Rank narrow = searched ? session.node().too_narrow(*member_) : kNoRank;
       if (narrow != kNoRank) {
         return Status::error(StatusCode::kUnavailable,
@@ -142,13 +188,8 @@ Status Channel::settle_size(bool measured, Duration timeout) {
     if (driver_->run_until(agreed, until)) break;
     if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) {
-      std::string silent;
-      for (const Rank peer : member_->untold_sizes())
-        silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
-      return Status::error(
-          StatusCode::kUnavailable,
-          "rank %u: rank %.200s did not tell within %.1f s how long datagrams may be",
-          config().self, silent.c_str(), static_cast<double>(timeout.count()) / 1e9);
+      Driver::Session session(*driver_);
+      return explain(unmeasured(), tell);
     }
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }

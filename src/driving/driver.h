@@ -49,6 +49,7 @@ struct Layers {
   transport::SealedTransport* sealed = nullptr;
   transport::LengthRefusals* lengths = nullptr;
   transport::MixedTransport* mixed = nullptr;
+  transport::Whereabouts* where = nullptr;
 };
 
 class Driver final {
@@ -191,7 +192,8 @@ class Driver final {
   transport::SealedTransport* const sealed_;
   transport::LengthRefusals* const lengths_;  // null: sizes are not measured
   transport::MixedTransport* const mixed_;
-  const std::uint32_t generation_;  // of forks
+  const transport::Whereabouts* const where_;  // null: peers have no network addresses
+  const std::uint32_t generation_;             // of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;
   std::vector<Callback> callbacks_;  // of operations that are done: called when the role is free

@@ -17,6 +17,7 @@
 #include "protocol/endpoint.h"
 #include "seal/forwarding.h"
 #include "seal/relay_shares.h"
+#include "transport/whereabouts.h"
 
 namespace leeway::driving {
 
@@ -96,6 +97,10 @@ struct Snapshot {
   TransportKind kind = TransportKind::udp;
   bool sealed = false;
   TransportCounters wire;
+  // What the system refused to send last, and where that was to go. The count is 0: nothing, or the
+  // transport's peers have no network addresses.
+  transport::SendRefusals refused_sends;
+  NetworkAddress refused_to;
   seal::Counters seal;                                   // where it is sealed
   seal::Forwarding::Counters forwarded;                  // likewise, for others
   std::array<std::uint64_t, wire::kRefusals> refused{};  // of no communicator

@@ -1,6 +1,8 @@
 #include "observe/operator_log.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -34,6 +36,33 @@ std::string name_of(const driving::RelayView& relay, const driving::Snapshot& sn
 
 unsigned long long count(std::uint64_t value) {
   return value;
+}
+
+const char* remedy_of(int error) {
+  switch (error) {
+    case EMSGSIZE:
+      return "is the path's MTU smaller than the interface's (LEEWAY_DATAGRAM_BYTES=1200)?";
+    case EPERM:
+      return "a firewall of this host forbids it";
+    default:
+      return "is that an address that this host has a way to? LEEWAY_BIND on that rank chooses "
+             "another";
+  }
+}
+
+// Slots are a process's: the ranks behind them follow from the views of its communicators.
+std::string why_refused(const driving::Snapshot& snapshot) {
+  const transport::SendRefusals& refused = snapshot.refused_sends;
+  if (refused.count == 0) return "";
+  std::string to = to_text(snapshot.refused_to);
+  for (const driving::ChannelView& channel : snapshot.channels) {
+    for (const driving::PeerView& peer : channel.peers) {
+      if (peer.process != refused.to) continue;
+      to = "rank " + std::to_string(peer.rank) + " at " + to_text(snapshot.refused_to);
+    }
+  }
+  return ", the last to " + to + ": " + std::strerror(refused.error) + " (errno " +
+         std::to_string(refused.error) + "); " + remedy_of(refused.error);
 }
 
 }  // namespace
@@ -197,10 +226,8 @@ void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
                count(now.host_dropped - since_.host_dropped), facts_.buffer_bytes);
   }
   if (now.send_errors > since_.send_errors) {
-    log_.print(LogLevel::warn, "send errors",
-               "the system refused to send %llu trains: is the path's MTU smaller than the "
-               "interface's (LEEWAY_DATAGRAM_BYTES=1200), or a firewall in the way?",
-               count(now.send_errors - since_.send_errors));
+    log_.print(LogLevel::warn, "send errors", "the system refused to send %llu trains%s",
+               count(now.send_errors - since_.send_errors), why_refused(snapshot).c_str());
   }
   const std::uint64_t forged = now.forged - since_.forged;
   const std::uint64_t replayed = now.replayed - since_.replayed;

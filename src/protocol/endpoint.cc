@@ -415,16 +415,20 @@ void Endpoint::cancel_all(Instant now, const Status& status) {
 
 void Endpoint::probe_all() {
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer == config_.self) continue;
-    links_[peer].probe_due = true;
-    outbox_.queue_control(peer);
+    if (peer != config_.self) probe(peer);
   }
   group_.probe();
 }
 
-int Endpoint::peers_heard() const {
-  return static_cast<int>(
-      std::count_if(links_.begin(), links_.end(), [](const Link& link) { return link.heard; }));
+void Endpoint::probe(Rank peer) {
+  links_[peer].probe_due = true;
+  outbox_.queue_control(peer);
+}
+
+int Endpoint::peers_proven() const {
+  int proven_ones = 0;
+  for (Rank peer = 0; peer < config_.size; ++peer) proven_ones += proven(peer) ? 1 : 0;
+  return proven_ones;
 }
 
 Duration Endpoint::slowest_timeout() const {

@@ -219,13 +219,20 @@ class Endpoint {
   void cancel_all(Instant now, const Status& status);
 
   // Asks every peer for a report, which measures round trips and proves the path. See
-  // peers_heard(), hears_multicast().
+  // peers_proven(), hears_multicast().
   void probe_all();
+  void probe(Rank peer);
   // Whether the peer has reported any of our multicast.
   bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
   // Of the links to peers that have not said good-bye; 0 where there is none.
   Duration slowest_timeout() const;
-  int peers_heard() const;  // peers of whom at least one valid datagram arrived
+  // Whether datagrams pass both ways: one came of the peer, and it reported one of ours. A peer
+  // that has left says no more, and had proved its own side before.
+  bool proven(Rank peer) const {
+    const Link& link = links_[peer];
+    return link.heard && (link.answered || link.gone);
+  }
+  int peers_proven() const;
   bool heard(Rank peer) const { return links_[peer].heard; }
 
   bool idle() const { return rounds_.open_count() == 0; }

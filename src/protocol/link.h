@@ -72,6 +72,7 @@ class Link {
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
   bool heard = false;                         // anything valid came of it
+  bool answered = false;                      // it has reported a datagram of ours
   bool gone = false;                          // it said good-bye, or is dead
   bool dead = false;                          // it was given up (WIRE 6.6)
   bool gave_us_up = false;                    // it has said so (WIRE 6.7)

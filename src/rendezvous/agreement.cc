@@ -222,6 +222,7 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   put_offers(local.offers, hello);
   hello.mutable_data()->set_address(local.data_address.data(), local.data_address.size());
   hello.mutable_data()->set_port(local.data_port);
+  hello.mutable_data()->set_fixed(!local.may_move);
   const auto patience_ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
   hello.set_patience_ms(
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(patience_ms, 0, UINT32_MAX)));

@@ -130,6 +130,7 @@ Result<Candidates> open_candidates(const Options& options, std::unique_ptr<Candi
   local.receive_buffer_bytes = place.receive_buffer_bytes;
   local.data_address = place.address;
   local.data_port = place.port;
+  local.may_move = options.bind_address.empty();
   candidates.open.push_back(std::move(udp));
   for (const Known& known : kKnown) {
     if (known.kind == TransportKind::udp || !is_wanted(known.kind, options)) continue;
@@ -142,6 +143,18 @@ Result<Candidates> open_candidates(const Options& options, std::unique_ptr<Candi
     candidates.open.push_back(std::move(*opened));
   }
   return candidates;
+}
+
+Status Candidates::move_udp(const Options& options, const asio::ip::address& address) {
+  Options there = options;
+  there.port = local.data_port;
+  const auto udp = std::find_if(open.begin(), open.end(), [](const auto& candidate) {
+    return candidate != nullptr && candidate->kind() == TransportKind::udp;
+  });
+  if (udp == open.end()) return Status();
+  auto opened = open_candidate(TransportKind::udp, there, address);
+  if (opened.ok()) *udp = std::move(*opened);
+  return opened.status();
 }
 
 Result<std::unique_ptr<Candidate>> Candidates::connect(const Lane& lane, Rank self) {

@@ -158,6 +158,8 @@ std::optional<control::Hello> parse_hello(ByteSpan value) {
   if (has_udp || !address.empty()) {
     if (!is_address(address)) return std::nullopt;
   }
+  const std::string& reached = hello.data().reached();
+  if (!reached.empty() && !is_address(reached)) return std::nullopt;
   if (hello.attempt() == 0) return std::nullopt;
   if (hello.has_identity() && !is_usable(hello.identity())) return std::nullopt;
   if (hello.has_memory() && !is_usable(hello.memory())) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include "rendezvous/log.h"
 #include "rendezvous/meeting.h"
+#include "rendezvous/meeting_addresses.h"
 #include "rendezvous/printable.h"
 
 namespace leeway::rendezvous {
@@ -127,8 +128,10 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
 
 // The connection is there by now: the invitation came by it.
 std::vector<std::byte> MeetingGuest::hello(std::uint64_t meeting) const {
-  return proved_value(hello_of(local_, attempt_, left(), place_.store->round_trip()), local_,
-                      keys_.hello(meeting, local_.rank));
+  control::Hello hello = hello_of(local_, attempt_, left(), place_.store->round_trip());
+  if (const auto ends = place_.client == nullptr ? std::nullopt : place_.client->ends())
+    tell_addresses(local_, *ends, hello);
+  return proved_value(hello, local_, keys_.hello(meeting, local_.rank));
 }
 
 // A Hello is in its place as long as this process is here.

@@ -3,7 +3,9 @@
 
 #include "rendezvous/log.h"
 #include "rendezvous/meeting.h"
+#include "rendezvous/meeting_addresses.h"
 #include "rendezvous/printable.h"
+#include "transport/udp/address.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -209,7 +211,11 @@ Result<Group> MeetingHost::conclude() {
   std::vector<control::Hello> others;
   for (std::size_t rank = 1; rank < members_.size(); ++rank)
     others.push_back(std::move(members_[rank].hello));
-  auto group = make_group(root_, others, random_epoch());
+  LocalConfiguration root = root_;
+  settle_addresses(root, others, [](const asio::ip::address& address) {
+    return transport::path_datagram_bytes(address, transport::Loopback::network).ok();
+  });
+  auto group = make_group(root, others, random_epoch());
   if (!group.ok()) {
     fail(group.status());
     tell_failure();

@@ -62,7 +62,10 @@ class StoreConnection {
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
-  Status connect(const HostPort& where, Clock::time_point end);
+  // `last`: no attempt goes on beyond it. Each address has the time of a connection to the other
+  // end of the world, even if `end` is sooner: one behind a dead address of the same name is
+  // reached.
+  Status connect(const HostPort& where, Clock::time_point end, Clock::time_point last);
 
   // Sends `requests`, which get numbers from 0 on in their answers, and hands on what comes until
   // `on_answer` has enough. kDeadlineExceeded: it had not when time was up.
@@ -73,7 +76,8 @@ class StoreConnection {
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
   // Whether an exchange that took too long leaves hope for the next one.
-  bool is_worth_keeping() const { return is_used_ || Clock::now() - begin_ < kSilenceMax; }
+  bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
+  std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
 
  private:
@@ -107,18 +111,20 @@ class StoreConnection {
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
   std::uint32_t first_number_ = 1;  // of the exchange that is going on
   std::uint32_t next_number_ = 1;
-  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point reached_at_;
   bool is_used_ = false;
   bool is_reached_ = false;
 };
 
-Status StoreConnection::connect(const HostPort& where, Clock::time_point end) {
+Status StoreConnection::connect(const HostPort& where, Clock::time_point end,
+                                Clock::time_point last) {
   const auto resolved = resolve(io_, where);
   if (!resolved.ok()) return resolved.status();
   Status status = unavailable("no address to connect to");
   for (const tcp::endpoint& endpoint : resolved->endpoints) {
     if (!security_.allows(endpoint.address())) return public_address_refused(endpoint.address());
-    status = connect_one(endpoint, end);
+    const auto enough = std::min(last, Clock::now() + kConnectMin);
+    status = connect_one(endpoint, std::max(end, enough));
     if (status.ok()) break;
   }
   return status;
@@ -149,6 +155,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
     return Status::error(StatusCode::kUnavailable, "nobody listens there; is %s running?", owner_);
   }
   is_reached_ = true;
+  reached_at_ = Clock::now();
   speak_promptly(socket_.native_handle());
   unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
   return security_.tls != nullptr ? prove_secret(end) : Status();
@@ -179,6 +186,14 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
       "(LEEWAY_SECRET_FILE)?",
       security_.tls->secrets() == 1 ? "this process's secret" : "any secret of this process",
       owner_);
+}
+
+std::optional<ConnectionEnds> StoreConnection::ends() const {
+  std::error_code error;
+  const auto own = socket_.local_endpoint(error);
+  const auto theirs = error ? own : socket_.remote_endpoint(error);
+  if (error) return std::nullopt;
+  return ConnectionEnds{unmapped(own.address()), unmapped(theirs.address())};
 }
 
 Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,
@@ -306,6 +321,11 @@ Duration TcpClient::round_trip() const {
     if (one > Duration(0) && (least == Duration(0) || one < least)) least = one;
   }
   return least;
+}
+
+std::optional<ConnectionEnds> TcpClient::ends() const {
+  const std::lock_guard lock(mutex_);
+  return free_.empty() ? std::nullopt : free_.back()->ends();
 }
 
 Status TcpClient::put(std::string_view key, ByteSpan value) {
@@ -485,8 +505,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool&
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);
   // However briefly the caller waits at once: what is cut off here begins anew each time.
-  const auto far_end = std::min(end_, Clock::now() + kConnectMin);
-  const Status status = connection->connect(*where, std::max(end, far_end));
+  const Status status = connection->connect(*where, end, end_);
   reached = connection->is_reached();
   if (!status.ok()) return status;
   return connection;

@@ -22,6 +22,12 @@ namespace leeway::rendezvous {
 
 class StoreConnection;
 
+// IPv4 inside IPv6 as plain IPv4.
+struct ConnectionEnds {
+  asio::ip::address own;
+  asio::ip::address theirs;
+};
+
 // Thread-safe: each call has a connection to itself. Connections stay open for later calls, and
 // with them the keys that go with this process.
 //
@@ -57,6 +63,9 @@ class TcpClient final : public Rendezvous {
 
   // The least round trip that TCP measured to the server, on connections that are free; 0: none.
   Duration round_trip() const override;
+
+  // The two ends of the connection that was used last, if it is free.
+  std::optional<ConnectionEnds> ends() const;
 
  private:
   using ConnectionPtr = std::unique_ptr<StoreConnection>;

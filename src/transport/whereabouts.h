@@ -7,6 +7,13 @@
 
 namespace leeway::transport {
 
+// What the system refused to send: trains, or datagrams where these leave one by one.
+struct SendRefusals {
+  Rank to = kNoRank;
+  std::uint64_t count = 0;
+  int error = 0;  // errno of the latest
+};
+
 class Whereabouts {
  public:
   Whereabouts() = default;
@@ -24,6 +31,12 @@ class Whereabouts {
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
   // One datagram, at once or never. Whether the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
+  // Of one peer. The count is 0 where nothing was refused, or nobody counts, as here.
+  virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
+  // Of the peer that was refused something last.
+  virtual SendRefusals last_refusals() const { return {}; }
+  // From where the latest datagram of an unknown address came. Unknown: none came.
+  virtual NetworkAddress last_stranger() const { return {}; }
 };
 
 }  // namespace leeway::transport

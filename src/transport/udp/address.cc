@@ -163,10 +163,13 @@ Result<asio::ip::address> local_address_towards(const UdpAddress& remote) {
   if (!error) socket.connect(remote, error);
   UdpAddress local;
   if (!error) local = socket.local_endpoint(error);
+  if (lacks_descriptors(error.value())) {
+    return Status::error(StatusCode::kResourceExhausted, "no socket: %s%s", error.message().c_str(),
+                         descriptor_hint(error.value()));
+  }
   if (error) {
-    return Status::error(code_without(error.value(), StatusCode::kUnavailable),
-                         "no route to %s: %s%s", remote.address().to_string().c_str(),
-                         error.message().c_str(), descriptor_hint(error.value()));
+    return Status::error(StatusCode::kUnavailable, "no route to %s: %s",
+                         remote.address().to_string().c_str(), error.message().c_str());
   }
   return local.address();
 }

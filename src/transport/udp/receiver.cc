@@ -147,6 +147,7 @@ bool UdpReceiver::open_message() {
   from_ = peers_.find(names_[current_]);
   if (from_ == kNoRank && !shows_strangers_) {
     from_strangers_ += datagrams;
+    stranger_ = names_[current_];
     return false;
   }
   if (from_ == own_ && own_ != kNoRank) return false;

@@ -36,6 +36,9 @@ class UdpReceiver {
     return names_[at / buffer_bytes_];
   }
 
+  // Where the latest datagram of an unknown address came from; no port: none came.
+  const sockaddr_storage& last_stranger() const { return stranger_; }
+
   // As DatagramTransport::receive(); one system call at most while strangers keep away.
   std::size_t receive(std::span<Received> out);
 
@@ -91,6 +94,7 @@ class UdpReceiver {
   std::uint64_t bytes_received_ = 0;
   std::uint64_t receive_calls_ = 0;
   std::uint64_t from_strangers_ = 0;
+  sockaddr_storage stranger_{};
   std::uint64_t oversized_ = 0;
 };
 

@@ -71,7 +71,7 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
     const int error = errno;
     if (datagrams_of(trains[0]) > 1 && may_mean_no_segmentation(error))
       return send_refused(trains[0]);
-    const bool lost = judge(error) == Outcome::lost;
+    const bool lost = judge(error, trains[0].to) == Outcome::lost;
     if (lost && error == EMSGSIZE) note_refusal(trains[0].to, trains[0].segment_bytes);
     return lost ? 1 : 0;
   }
@@ -109,7 +109,7 @@ std::size_t UdpSender::send_datagrams(const Train& train) {
                                 static_cast<unsigned>(count - done), MSG_DONTWAIT);
     if (sent <= 0) {
       const int error = errno;
-      if (judge(error) != Outcome::lost) continue;
+      if (judge(error, train.to) != Outcome::lost) continue;
       const std::size_t at = done++ * train.segment_bytes;
       if (error == EMSGSIZE)
         note_refusal(train.to, std::min(train.segment_bytes, train.total_bytes - at));
@@ -186,14 +186,30 @@ void UdpSender::keep_rest(const Train& train, std::size_t offset) {
   rest_to_ = train.to;
 }
 
-UdpSender::Outcome UdpSender::judge(int error) {
+UdpSender::Outcome UdpSender::judge(int error, Rank to) {
   if (error == EINTR) return Outcome::retry;
   if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS) {
     blocked_ = true;
     return Outcome::full;
   }
   ++send_errors_;
+  const auto known = std::find_if(errors_.begin(), errors_.end(),
+                                  [to](const SendRefusals& one) { return one.to == to; });
+  last_error_ = static_cast<std::size_t>(known - errors_.begin());
+  if (known == errors_.end()) errors_.push_back({.to = to});
+  ++errors_[last_error_].count;
+  errors_[last_error_].error = error;
   return Outcome::lost;
+}
+
+SendRefusals UdpSender::refusals_to(Rank peer) const {
+  const auto known = std::find_if(errors_.begin(), errors_.end(),
+                                  [peer](const SendRefusals& one) { return one.to == peer; });
+  return known == errors_.end() ? SendRefusals{.to = peer} : *known;
+}
+
+SendRefusals UdpSender::last_refusals() const {
+  return errors_.empty() ? SendRefusals() : errors_[last_error_];
 }
 
 void UdpSender::note_refusal(Rank to, std::size_t bytes) {

@@ -19,6 +19,7 @@
 #include "leeway/transport.h"
 #include "transport/length_refusals.h"
 #include "transport/udp/peer_table.h"
+#include "transport/whereabouts.h"
 
 namespace leeway::transport {
 
@@ -55,6 +56,9 @@ class UdpSender {
   }
   // As LengthRefusals.
   std::optional<LengthRefusal> take_refusal();
+  // As Whereabouts.
+  SendRefusals refusals_to(Rank peer) const;
+  SendRefusals last_refusals() const;
   void add_to(TransportCounters& counters) const;
 
  private:
@@ -68,7 +72,7 @@ class UdpSender {
   std::size_t lay_out_datagrams(const Train& train);
   void address(mmsghdr& message, Rank to);
   void keep_rest(const Train& train, std::size_t offset);
-  Outcome judge(int error);
+  Outcome judge(int error, Rank to);
   void note_refusal(Rank to, std::size_t bytes);
   void count_sent(std::size_t datagrams, std::size_t bytes);
 
@@ -83,6 +87,8 @@ class UdpSender {
   bool blocked_ = false;
   std::vector<Rank> plain_;
   std::vector<LengthRefusal> refusals_;  // one a peer
+  std::vector<SendRefusals> errors_;     // one a peer
+  std::size_t last_error_ = 0;           // in errors_
 
   std::vector<mmsghdr> messages_;
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once

@@ -67,6 +67,11 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   NetworkAddress source_of(const Received& received) const override;
   bool move(Rank peer, const NetworkAddress& to) override;
   bool send_to(const NetworkAddress& to, ByteSpan datagram) override;
+  SendRefusals refusals_to(Rank peer) const override { return sender_.refusals_to(peer); }
+  SendRefusals last_refusals() const override { return sender_.last_refusals(); }
+  NetworkAddress last_stranger() const override {
+    return network_address(receiver_.last_stranger());
+  }
 
   // Hears `group` and takes trains to kEveryRank from now on. `group` is an address and a port, the
   // same on all ranks; `self` is this rank. Call it before the first send(). It cannot tell whether

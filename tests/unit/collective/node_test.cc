@@ -92,7 +92,7 @@ TEST(Node, AProcessThatJoinsLateIsNotTakenForDead) {
   const Request& first = processes.all_reduce(0, early, one);
   processes.pass(60s);
   ASSERT_FALSE(first.done) << first.status.text();
-  EXPECT_EQ(early.engine().endpoint().peers_heard(), 0)
+  EXPECT_EQ(early.engine().endpoint().peers_proven(), 0)
       << "its process lives, the rank is not there";
   Member& late = processes.join(5, slots, 1);
   const Request& second = processes.all_reduce(1, late, two);
@@ -222,7 +222,7 @@ TEST(Node, AnAnswerIsHeardOnlyByThePath) {
   tell(sent);
   EXPECT_EQ(processes[0].path(1).heard_at(), processes.now());
   EXPECT_EQ(endpoint.counters().refused_report, 1u);
-  EXPECT_EQ(endpoint.peers_heard(), 0);
+  EXPECT_EQ(endpoint.peers_proven(), 0);
   EXPECT_EQ(processes[0].path(1).received(), 0u);
 }
 
@@ -281,7 +281,7 @@ TEST(Node, JunkIsRefusedAndCountedAndNotAnswered) {
   EXPECT_EQ(refused[static_cast<int>(wire::Refusal::magic)], 1u);
   processes.pass(1s);
   EXPECT_EQ(processes.sent(), 0u);
-  EXPECT_EQ(members[0]->engine().endpoint().peers_heard(), 0);
+  EXPECT_EQ(members[0]->engine().endpoint().peers_proven(), 0);
 }
 
 TEST(Node, AMemberOfAnotherCommunicatorIsNoMemberOfThis) {
@@ -292,7 +292,7 @@ TEST(Node, AMemberOfAnotherCommunicatorIsNoMemberOfThis) {
   wire::encode_bare({wire::PacketType::probe, 5, 1, 0, 1}, probe);
   processes[0].on_datagram(processes.now(), 2, probe);  // as if process 2 were rank 1 of a
   EXPECT_EQ(processes[0].refused()[static_cast<int>(wire::Refusal::misrouted)], 1u);
-  EXPECT_EQ(a[0]->engine().endpoint().peers_heard(), 0);
+  EXPECT_EQ(a[0]->engine().endpoint().peers_proven(), 0);
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ TEST(DriverPaths, NamesTheTransportAndWhatToLookAt) {
     const Status status = channel.prove_paths(10ms);
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.c_str(),
-                HasSubstr("over " + std::string(to_string(kind)) + " from rank(s) 1, 2"));
+                HasSubstr("over " + std::string(to_string(kind)) + " to rank 1, and to 2 failed"));
     EXPECT_THAT(status.c_str(), HasSubstr(remedy));
   }
 }

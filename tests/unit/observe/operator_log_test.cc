@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace leeway::observe {
 namespace {
 
 using namespace std::chrono_literals;
 using driving::PeerState;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class OperatorLogLines : public ::testing::Test {
@@ -127,6 +130,13 @@ TEST_F(OperatorLogLines, WhatTheSystemRefusesIsTold) {
   look();
   snapshot_.wire.send_errors = 3;
   EXPECT_THAT(look(10s), HasSubstr("refused to send 3 trains"));
+  snapshot_.wire.send_errors = 5;
+  snapshot_.refused_sends = {.to = 1, .count = 5, .error = ENETUNREACH};
+  snapshot_.refused_to = {.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 7},
+                          .port = 4000};
+  EXPECT_THAT(look(10s), AllOf(HasSubstr("refused to send 2 trains, the last to "),
+                               HasSubstr("10.0.0.7:4000: Network is unreachable (errno 101)"),
+                               HasSubstr("LEEWAY_BIND")));
   ::testing::internal::CaptureStderr();
   lines_.lost_segmentation();
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("segmentation offload is off"));

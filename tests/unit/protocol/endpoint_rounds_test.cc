@@ -267,12 +267,26 @@ TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {
 TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
   EngineGroup group(network(4));
   group.engine(0).endpoint().probe_all();
-  group.run_until([&] { return group.engine(0).endpoint().peers_heard() == 3; }, 1s);
-  EXPECT_EQ(group.engine(0).endpoint().peers_heard(), 3);
+  group.run_until([&] { return group.engine(0).endpoint().peers_proven() == 3; }, 1s);
+  EXPECT_EQ(group.engine(0).endpoint().peers_proven(), 3);
   for (Rank peer = 1; peer < 4; ++peer) {
     EXPECT_TRUE(group.engine(0).endpoint().link(peer).rtt().measured());
     EXPECT_EQ(group.engine(0).endpoint().link(peer).rtt().smoothed(), 2 * GroupOptions().delay);
   }
+}
+
+// Rank 1 asks, and is answered. Rank 0 has heard it, and does not know whether what it says itself
+// arrives.
+TEST(EndpointProbe, ProvesThePathOfTheOneThatAsksAlone) {
+  EngineGroup group(network(2));
+  const auto& asked = group.engine(0).endpoint();
+  const auto& asking = group.engine(1).endpoint();
+  group.engine(1).endpoint().probe_all();
+  group.run_until([&] { return asking.proven(0); }, 1s);
+  EXPECT_TRUE(asking.proven(0));
+  EXPECT_TRUE(asked.heard(1));
+  EXPECT_FALSE(asked.proven(1));
+  EXPECT_EQ(asked.peers_proven(), 0);
 }
 
 }  // namespace

@@ -146,6 +146,7 @@ TEST_F(UdpReceiverReceive, StrangersAreCountedAndNeverShown) {
   EXPECT_EQ(out_[0].bytes.size(), 50u);
   EXPECT_EQ(counters(udp).from_strangers, 10u);
   EXPECT_EQ(counters(udp).datagrams_received, 1u);
+  EXPECT_EQ(network_address(udp.last_stranger()).port, 6666);
 }
 
 TEST_F(UdpReceiverReceive, AFloodOfStrangersDoesNotHoldTheCaller) {

@@ -129,6 +129,21 @@ TEST_F(UdpSenderSend, WithoutSegmentationEveryDatagramIsAMessage) {
   EXPECT_EQ(counters(udp).bytes_sent, 250u);
 }
 
+TEST_F(UdpSenderSend, WhatTheSystemRefusesIsKeptForEachPeer) {
+  UdpSender udp = sender(true);
+  EXPECT_EQ(udp.last_refusals().count, 0u);
+  const OwnedTrain first(1, 100, pattern(100));
+  const OwnedTrain second(2, 100, pattern(100));
+  kernel_.answers = {-ENETUNREACH, -EPERM, -EHOSTUNREACH};
+  const std::vector<Train> trains = {first.train, second.train, first.train};
+  EXPECT_EQ(udp.send(trains), 3u);
+  EXPECT_EQ(udp.refusals_to(0).count, 0u);
+  EXPECT_EQ(udp.refusals_to(1).count, 2u);
+  EXPECT_EQ(udp.refusals_to(1).error, EHOSTUNREACH);
+  EXPECT_EQ(udp.refusals_to(2).error, EPERM);
+  EXPECT_EQ(udp.last_refusals().to, 1);
+}
+
 TEST_F(UdpSenderSend, AFullSystemTakesWhatItCan) {
   for (const int full : {-EAGAIN, -ENOBUFS}) {
     kernel_ = {};
