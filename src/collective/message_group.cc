@@ -4,6 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "base/duration_text.h"
+
 namespace leeway::collective {
 namespace {
 
@@ -112,18 +114,17 @@ Status MessageGroup::overdue() const {
   const auto most = std::max_element(owed.begin(), owed.end(), [](const auto& a, const auto& b) {
     return a.second.receives + a.second.sends < b.second.receives + b.second.sends;
   });
-  const double deadline_ms =
-      static_cast<double>(outcome_->spec.options.delivery.deadline.count()) / 1e6;
+  const auto deadline = in_milliseconds(outcome_->spec.options.delivery.deadline);
   if (most->first == kAnyRank) {
     return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are "
+                         "rank %u: exchange of %zu messages: deadline of %s passed: %zu are "
                          "not done, %zu of them receives from any rank that no rank sent",
-                         self_, messages_.size(), deadline_ms, late, most->second.receives);
+                         self_, messages_.size(), deadline.data(), late, most->second.receives);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are not "
+                       "rank %u: exchange of %zu messages: deadline of %s passed: %zu are not "
                        "done; rank %u owes %zu messages, and has not taken %zu",
-                       self_, messages_.size(), deadline_ms, late, most->first,
+                       self_, messages_.size(), deadline.data(), late, most->first,
                        most->second.receives, most->second.sends);
 }
 
