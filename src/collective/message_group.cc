@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/duration_text.h"
+#include "collective/operation_plan.h"
 
 namespace leeway::collective {
 namespace {
@@ -25,6 +26,10 @@ OperationSpec spec_of(const leeway::Message& message, const OperationSpec& excha
 
 bool sends(const Request& message) {
   return message.spec.kind == OperationKind::send;
+}
+
+Instant group_deadline(const Request& message) {
+  return overdue_at(message.submitted, message.spec.options.delivery.deadline);
 }
 
 Status misfit(std::size_t at, const char* what) {
@@ -88,7 +93,9 @@ void MessageGroup::begin(Instant now, Request& outcome) {
 
 void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
-  if (failure_.ok() && code != StatusCode::kOk && code != StatusCode::kDeadlineExceeded) {
+  // A deadline that is not the group's is the peer's, and a failure like any other.
+  const bool overdue = code == StatusCode::kDeadlineExceeded && now >= group_deadline(message);
+  if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());
     failure_ = Status::error(code, "exchange: message %zu of %zu: %s", place, messages_.size(),
                              message.status.c_str());

@@ -203,7 +203,9 @@ CollectiveOptions options_of(const Step& step, int rank) {
   const Duration deadline = cut > 0 ? Duration(std::chrono::microseconds(cut)) : kLongDeadline;
   switch (step.delivery) {
     case Delivery::Kind::exact:
-      options.delivery = cut > 0 ? exact(deadline) : step.endless ? exact(no_deadline) : exact();
+      options.delivery = step.endless && cut == 0 ? exact(no_deadline)
+                         : step.is_cut()          ? exact(deadline)
+                                                  : exact();
       break;
     case Delivery::Kind::bounded:
       options.delivery = bounded(0.05, deadline);

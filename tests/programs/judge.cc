@@ -1,8 +1,8 @@
 // Whether the outcome of a call is one that the headers promise.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "programs/lossy.h"
 #include "programs/player.h"
@@ -56,32 +56,24 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   return {};
 }
 
-// The ranks that a text says are gone, as bits of the communicator's ranks.
-unsigned ranks_said_gone(std::string_view text) {
-  unsigned said = 0;
+// The ranks that a text names with one of these words behind them, as bits.
+unsigned ranks_before(std::string_view text, std::initializer_list<std::string_view> words) {
+  unsigned ranks = 0;
   for (std::size_t at = 0; (at = text.find("rank ", at)) != std::string_view::npos;) {
     at += 5;
-    const std::size_t digits = text.find_first_not_of("0123456789", at);
-    if (digits == at || digits == std::string_view::npos) continue;
-    const std::string_view rest = text.substr(digits);
-    for (const std::string_view how :
-         {" is dead", " is gone", " left ", " has left ", " gave this "})
-      if (rest.starts_with(how)) said |= 1u << std::atoi(text.data() + at);
+    const std::size_t behind = std::min(text.find_first_not_of("0123456789", at), text.size());
+    if (behind == at) continue;
+    const std::string_view rest = text.substr(behind);
+    if (std::any_of(words.begin(), words.end(), [&](auto word) { return rest.starts_with(word); }))
+      ranks |= 1u << std::stoi(std::string(text.substr(at, behind - at)));
   }
-  return said;
+  return ranks;
 }
-
-// The ranks of which a text says that their own deadlines passed.
+unsigned ranks_said_gone(std::string_view text) {
+  return ranks_before(text, {" is dead", " is gone", " left ", " has left ", " gave this "});
+}
 unsigned ranks_said_late(std::string_view text) {
-  unsigned said = 0;
-  for (std::size_t at = 0; (at = text.find("rank ", at)) != std::string_view::npos;) {
-    at += 5;
-    const std::size_t digits = text.find_first_not_of("0123456789", at);
-    if (digits == at || digits == std::string_view::npos) continue;
-    if (text.substr(digits).starts_with(" gave it up at its own deadline"))
-      said |= 1u << std::atoi(text.data() + at);
-  }
-  return said;
+  return ranks_before(text, {" gave it up at its own deadline"});
 }
 
 // How long after its deadline a call may return here, where other work has the processors.
@@ -128,8 +120,8 @@ std::string Player::odd_failure(const Underway& one, const Status& status) const
     return "a deadline that never came is said to have passed: " + text;
   switch (status.code()) {
     case StatusCode::kDeadlineExceeded:
-      if (!step.may_fail && step.cuts_us[static_cast<std::size_t>(one.rank)] == 0 &&
-          text.find("Timed out") != std::string::npos)
+      if (!step.may_fail && !is_cut(static_cast<std::size_t>(one.rank)) &&
+          ranks_said_late(text) == 0)
         return "nobody told it that a peer's deadline had passed: " + text;
       return {};
     case StatusCode::kPeerLost:

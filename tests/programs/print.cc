@@ -41,8 +41,9 @@ std::string list(const std::vector<std::size_t>& numbers) {
 std::string deadline_text(const Step& step, int rank) {
   const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
   if (cut > 0) return format("std::chrono::microseconds(%u)", cut);
-  if (step.delivery != Delivery::Kind::exact) return "std::chrono::seconds(10)";
-  return step.endless ? "no_deadline" : "";
+  if (step.delivery == Delivery::Kind::exact && step.endless) return "no_deadline";
+  const bool usual = step.delivery == Delivery::Kind::exact && !step.is_cut();
+  return usual ? "" : "std::chrono::seconds(10)";
 }
 
 std::string options_text(const Step& step, int rank, std::uint32_t tag) {
