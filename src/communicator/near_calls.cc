@@ -73,7 +73,8 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
 
 std::uint64_t NearCalls::note_elsewhere() {
   const std::lock_guard lock(mutex_);
-  station_.go_elsewhere(++issued_);
+  ++issued_;
+  if (!aborted_) station_.go_elsewhere(issued_);  // else its calls no longer count as on its peers
   return issued_;
 }
 
