@@ -74,7 +74,8 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
 std::uint64_t NearCalls::note_elsewhere() {
   const std::lock_guard lock(mutex_);
   ++issued_;
-  if (!aborted_) station_.go_elsewhere(issued_);  // else its calls no longer count as on its peers
+  // After its end this rank counts otherwise than its peers.
+  if (ended_ == nullptr) station_.go_elsewhere(issued_);
   return issued_;
 }
 
