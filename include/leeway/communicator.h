@@ -155,7 +155,7 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
 // submit and wait. Counts are elements. An operation whose arguments are wrong returns
 // kInvalidArgument or kUnsupported before anything is sent; one rank sends another at most 2^22
 // datagrams in one operation (kResourceExhausted). Input and output have no memory in common, but
-// where an operation says how it works in place.
+// where an operation says how it works in place. The output of one that fails may hold anything.
 class LEEWAY_EXPORT Communicator {
  public:
   // Joins the group: blocks until all ranks met at the rendezvous, or fails within
@@ -302,9 +302,9 @@ class LEEWAY_EXPORT Communicator {
   // Matched per ordered pair and options.tag in order of issue; types must agree. output.count is
   // the most that a receive takes: CollectiveReport::messages says how many elements came, from
   // whom. A longer message fails on both sides (kMismatch), unless its sender is done: a single
-  // send of up to 64 KiB is when it has been copied. A receive from kAnyRank takes the next
-  // message of its tag from any rank; receives of that tag that are issued after it wait until it
-  // has one.
+  // send of up to 64 KiB is when it has been copied. So is one that its receiver gave up. A receive
+  // from kAnyRank takes the next message of its tag from any rank; receives of that tag that are
+  // issued after it wait until it has one.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

@@ -214,7 +214,7 @@ struct CollectiveOptions {
   //   bounded      repaired until nothing is missing, or the deadline. What did not come is 0 (a
   //                PayloadSink leaves it as it was), and CollectiveReport says how much that is.
   //                Ranks may differ then.
-  //   best_effort  sent once. What did not come stays as it was in the output.
+  //   best_effort  sent once. What did not come stays as it was in the output; by sites it is 0.
   Delivery::Kind spread = Delivery::Kind::exact;
 
   CodecOptions codec;                        // reduce half (or the only half)

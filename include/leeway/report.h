@@ -107,14 +107,16 @@ struct CollectiveReport {
   // memory
   std::uint64_t bytes_sent = 0;
   PhaseTimes times;
-  // Settled on this rank by the deadline rather than by completeness or quiet
+  // A deadline ended it, rather than completeness or quiet: that of this rank, or of a peer of
+  // which something is missing then
   bool deadline_cut = false;
   // Nothing of this rank's result is missing: elements_missing is 0, and by sites every rank of
   // this site was heard. Of a call that gives all ranks the same, ranks whose results are complete
   // hold the same bits. It does not say that other ranks' results are: confirm it among them where
   // that matters (a 1 each, exact all_reduce, min).
   bool complete = true;
-  std::uint64_t elements_missing = 0;  // result elements that no packet brought (spread half)
+  // Result elements that no packet brought (spread half); by sites so many at most
+  std::uint64_t elements_missing = 0;
   // Elements of our shard to which nobody contributed any weight: 0, or the guess
   std::uint64_t elements_untouched = 0;
   // Packets of contributions to our shard, our own included, that held an infinity or a NaN and

@@ -140,7 +140,7 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
   // Before its own deadline it has heard of a peer's.
   const bool overdue =
       result.status.code() == StatusCode::kDeadlineExceeded && now >= call.ends(rank);
-  if (!result.deadline_cut && !overdue) return;
+  if (!(result.deadline_cut && now >= call.reduce_ends(rank)) && !overdue) return;
   const RankLedger& side = call.ranks[rank];
   bool lacks = overdue;  // without that, a cut is what I3 finds
   bool waits = false;    // for somebody who has not left

@@ -475,7 +475,10 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
 
 void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    if (entry.failed() && entry.round >= ranks_[rank].opened)
+    // (A lossy call that a deadline ended is told of again.)
+    const bool again = entry.tag.delivery != Delivery::Kind::exact &&
+                       entry.failure == StatusCode::kDeadlineExceeded;
+    if (entry.failed() && !entry.point_to_point && !again && entry.round >= ranks_[rank].opened)
       ranks_[rank].failed_before.try_emplace(entry.round, from);
   }
   CallLedger* const call = open_call(rank);

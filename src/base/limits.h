@@ -58,6 +58,11 @@ inline constexpr int kListedStreamsMax = 8;
 // the latest first.
 inline constexpr int kReportedStreamsMax = 16;
 
+// Messages that were given up lately, of which a report says so, and how many reports do. A
+// receiver that did not hear it lists its receive again, and is told again.
+inline constexpr int kGivenUpMax = 4;
+inline constexpr int kGivenUpReports = 4;
+
 // Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B
 // are 5.9 GB a link.
 inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration_text.h"
 #include "collective/operation_plan.h"
 
 namespace leeway::collective {
@@ -13,18 +14,17 @@ Instant deadline_of(const Request& receive) {
 }
 
 Status unheard(Rank self, const Request& receive) {
-  const double deadline_ms =
-      static_cast<double>(receive.spec.options.delivery.deadline.count()) / 1e6;
+  const auto deadline = in_milliseconds(receive.spec.options.delivery.deadline);
   if (receive.spec.peer == kAnyRank) {
     return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: recv from any rank, tag %u: deadline of %.0f ms passed: no rank "
+                         "rank %u: recv from any rank, tag %u: deadline of %s passed: no rank "
                          "sent a message",
-                         self, receive.spec.options.tag, deadline_ms);
+                         self, receive.spec.options.tag, deadline.data());
   }
   return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: recv from rank %u, tag %u: deadline of %.0f ms passed behind a "
+                       "rank %u: recv from rank %u, tag %u: deadline of %s passed behind a "
                        "receive from any rank, to which no rank sent a message",
-                       self, receive.spec.peer, receive.spec.options.tag, deadline_ms);
+                       self, receive.spec.peer, receive.spec.options.tag, deadline.data());
 }
 
 Status alone(Rank self, const Request& receive, const Status& death) {

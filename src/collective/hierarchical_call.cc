@@ -170,10 +170,11 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
 
 // Of a site's ranks each knows only what its own hop across lacks.
 void HierarchicalCall::add_tally() {
-  OperationSpec tally = leg_spec(OperationKind::all_reduce, std::span<const double>(tally_here_),
-                                 std::span(tally_sum_));
+  tallies_.resize(kTallies * per_site());
+  brought_.assign(per_site(), true);
+  OperationSpec tally = leg_spec(OperationKind::all_gather, std::span<const double>(tally_here_),
+                                 std::span(tallies_));
   tally.options.delivery.kind = Delivery::Kind::bounded;
-  tally.options.estimator = Estimator::zero_fill;
   add(Tier::spread, pieces_.size() - 1, std::move(tally));
   legs_[static_cast<std::size_t>(Tier::spread)].back().tallies = true;
 }
@@ -311,6 +312,7 @@ void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant n
     return fail(Status::error(request.status.code(), "%s between sites: %s", to_string(spec_.kind),
                               request.status.c_str()));
   }
+  report_.deadline_cut |= request.report.deadline_cut;
   if (leg.tallies) return;
   if (leg.tier == Tier::reduce) {
     const double units = request.units / static_cast<double>(per_site());
@@ -327,20 +329,25 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
   };
   for (const PeerReport& from : part.peers) add_counts(from, peers_[known_as(from.rank)]);
   report_.bytes_sent += part.bytes_sent;
-  report_.deadline_cut |= part.deadline_cut;
   report_.non_finite += part.non_finite;
   const bool first = leg.piece == 0 && leg.part == 0 && leg.tier != Tier::spread;
   if (first && report_.times.gate == Duration{0})
     report_.times.gate = request.submitted - submitted_ + part.times.gate;
   if (leg.tier == Tier::across) merge_across(request);
-  if (leg.tier == Tier::spread) report_.elements_missing += part.elements_missing;
+  if (leg.tier == Tier::spread) {
+    report_.elements_missing += part.elements_missing;
+    if (!tallies_.empty()) {
+      for (const PeerReport& from : part.peers) brought_[from.rank] = from.arrived > 0;
+    }
+  }
   report_.times.total = now - submitted_;
 }
 
 // Estimators work in the hop across alone. A call that is cut is exact, and has nothing estimated.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
-  tally_here_[1] = static_cast<double>(part.elements_missing);
+  tally_here_[kMissing] = static_cast<double>(part.elements_missing);
+  tally_here_[kCut] = report_.deadline_cut ? 1.0 : 0.0;
   report_.elements_untouched += part.elements_untouched;
   report_.complete &= part.complete;
   report_.times.reduce =
@@ -384,10 +391,8 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     report.loss_first_pass =
         1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
   }
-  report.elements_missing += static_cast<std::uint64_t>(std::llround(tally_sum_[1]));
+  if (!tallies_.empty()) add_tallies(report);
   report.complete &= report.elements_missing == 0;
-  if (lossy() && spec_.kind == OperationKind::all_reduce)
-    report.complete &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
     put_back_residual();
   const bool promised = spec_.kind == OperationKind::all_reduce && lossy() &&
@@ -403,6 +408,22 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
         now);
   }
   outcome.finish(failure_, now);
+}
+
+// Nobody knows what the part of a rank lacks that was not heard: all that it brought counts as
+// missing.
+void HierarchicalCall::add_tallies(CollectiveReport& report) const {
+  const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());
+  for (Rank place = 0; place < per_site(); ++place) {
+    const double* const tally = tallies_.data() + kTallies * place;
+    const bool heard = tally[kHeard] == 1.0;
+    report.complete &= heard;
+    report.deadline_cut |= tally[kCut] == 1.0;
+    report.elements_missing += heard ? static_cast<std::uint64_t>(std::llround(tally[kMissing]))
+                               : brought_[place] ? parts[place].count
+                                                 : 0;
+  }
+  report.elements_missing = std::min<std::uint64_t>(report.elements_missing, spec_.input.count);
 }
 
 void HierarchicalCall::put_back_residual() const {

@@ -98,6 +98,7 @@ class HierarchicalCall {
   Duration time_left(Tier tier, Instant now) const;
   void merge(const Leg& leg, const Request& request, Instant now);
   void merge_across(const Request& request);
+  void add_tallies(CollectiveReport& report) const;
   void put_back_residual() const;
 
   const OperationSpec spec_;
@@ -113,10 +114,16 @@ class HierarchicalCall {
   std::vector<float> residual_;
   std::vector<float> control_;
   std::vector<double> units_;  // by piece; of a reduce_scatter by site
-  // Of a lossy all_reduce: one, and the elements of our part that the hop across did not bring; and
-  // the sums over the ranks of our site. A count that is too small means that some were not heard.
-  std::array<double, 2> tally_here_{1.0, 0.0};
-  std::array<double, 2> tally_sum_{};
+  // Of a lossy all_reduce, what only one rank of the site knows, and what all of them know.
+  enum Tally : std::size_t {
+    kHeard,    // 1
+    kMissing,  // elements of the rank's part that the hop across did not bring
+    kCut,      // 1: a deadline was why
+    kTallies,
+  };
+  std::array<double, kTallies> tally_here_{1.0, 0.0, 0.0};
+  std::vector<double> tallies_;  // by place, kTallies each; zeros of a rank that was not heard
+  std::vector<bool> brought_;    // by place: something of its part came
   Status failure_;
   std::vector<PeerReport> peers_;  // by rank
   CollectiveReport report_;

@@ -4,6 +4,9 @@
 #include <cstring>
 #include <map>
 
+#include "base/duration_text.h"
+#include "collective/operation_plan.h"
+
 namespace leeway::collective {
 namespace {
 
@@ -23,6 +26,10 @@ OperationSpec spec_of(const leeway::Message& message, const OperationSpec& excha
 
 bool sends(const Request& message) {
   return message.spec.kind == OperationKind::send;
+}
+
+Instant group_deadline(const Request& message) {
+  return overdue_at(message.submitted, message.spec.options.delivery.deadline);
 }
 
 Status misfit(std::size_t at, const char* what) {
@@ -86,7 +93,9 @@ void MessageGroup::begin(Instant now, Request& outcome) {
 
 void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
-  if (failure_.ok() && code != StatusCode::kOk && code != StatusCode::kDeadlineExceeded) {
+  // A deadline that is not the group's is the peer's, and a failure like any other.
+  const bool overdue = code == StatusCode::kDeadlineExceeded && now >= group_deadline(message);
+  if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());
     failure_ = Status::error(code, "exchange: message %zu of %zu: %s", place, messages_.size(),
                              message.status.c_str());
@@ -112,18 +121,17 @@ Status MessageGroup::overdue() const {
   const auto most = std::max_element(owed.begin(), owed.end(), [](const auto& a, const auto& b) {
     return a.second.receives + a.second.sends < b.second.receives + b.second.sends;
   });
-  const double deadline_ms =
-      static_cast<double>(outcome_->spec.options.delivery.deadline.count()) / 1e6;
+  const auto deadline = in_milliseconds(outcome_->spec.options.delivery.deadline);
   if (most->first == kAnyRank) {
     return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are "
+                         "rank %u: exchange of %zu messages: deadline of %s passed: %zu are "
                          "not done, %zu of them receives from any rank that no rank sent",
-                         self_, messages_.size(), deadline_ms, late, most->second.receives);
+                         self_, messages_.size(), deadline.data(), late, most->second.receives);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are not "
+                       "rank %u: exchange of %zu messages: deadline of %s passed: %zu are not "
                        "done; rank %u owes %zu messages, and has not taken %zu",
-                       self_, messages_.size(), deadline_ms, late, most->first,
+                       self_, messages_.size(), deadline.data(), late, most->first,
                        most->second.receives, most->second.sends);
 }
 

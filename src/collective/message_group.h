@@ -44,7 +44,7 @@ class MessageGroup {
   Rank self_ = kNoRank;
   Request* outcome_ = nullptr;
   std::size_t left_ = 0;  // not done
-  Status failure_;        // the first one that is not about the deadline
+  Status failure_;        // the first one that is not about the group's deadline
 };
 
 }  // namespace leeway::collective

@@ -1,10 +1,13 @@
 #include "collective/operation.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "base/contracts.h"
+#include "base/duration_text.h"
 #include "protocol/awaited.h"
 
 namespace leeway::collective {
@@ -168,8 +171,11 @@ void Operation::on_done(const Status& status, Instant now) {
   report.times.reduce = reduce_settled_ - submitted_;
   report.times.spread = now - reduce_settled_;
   report.times.total = now - submitted_;
-  for (const protocol::PhaseState& phase : round_->phases)
-    report.deadline_cut |= phase.deadline_cut;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!plan_.round.phases[k].active) continue;
+    const protocol::PhaseState& phase = round_->phases[k];
+    report.deadline_cut |= phase.deadline_cut || phase.cut_elsewhere() != kNoRank;
+  }
   report.codec = request_->spec.options.codec;
   if (plan_.round.phase(FlowKind::reduce).active) {
     reduction_.fill_report(report);
@@ -184,8 +190,8 @@ void Operation::on_done(const Status& status, Instant now) {
     report.complete = report.elements_missing == 0;
     const Delivery::Kind promise = plan_.round.phase(FlowKind::spread).delivery;
     const bool sums = request_->spec.kind == OperationKind::all_reduce;
-    if (!report.complete &&
-        (promise == Delivery::Kind::exact || (promise == Delivery::Kind::bounded && sums))) {
+    if (!report.complete && (promise != Delivery::Kind::best_effort || request_->spec.lenient) &&
+        (promise == Delivery::Kind::exact || sums)) {
       spread_.clear_missing(flows);
     }
     if (!report.complete && promise == Delivery::Kind::exact && !request_->spec.lenient)
@@ -209,15 +215,24 @@ Status Operation::incomplete() const {
   }
   const CollectiveReport& report = request_->report;
   const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
+  const auto named = [this](Rank rank) {
+    return protocol::known_as(endpoint_.config().names, rank);
+  };
+  std::array<char, 64> why{};
+  const protocol::PhaseState& spread = round_->phase(FlowKind::spread);
+  if (const Rank by = spread.cut_elsewhere(); by != kNoRank && !spread.deadline_cut) {
+    std::snprintf(why.data(), why.size(), "rank %u gave it up at its own deadline", named(by));
+  } else {
+    std::snprintf(why.data(), why.size(), "deadline %s",
+                  in_milliseconds(plan_.round.deadline_length).data());
+  }
   return Status::error(
       report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
       "rank %u: %s #%u: %llu of %zu elements of the result did not come, most of them from rank "
-      "%u (deadline %.0f ms): they are 0 here, where spread exact promises all; a lossy spread "
-      "asks for what comes",
-      protocol::known_as(endpoint_.config().names, plan_.self), plan_.round.name, round_->number,
-      static_cast<unsigned long long>(report.elements_missing), elements,
-      protocol::known_as(endpoint_.config().names, least),
-      static_cast<double>(plan_.round.deadline_length.count()) / 1e6);
+      "%u (%s): they are 0 here, where spread exact promises all; a lossy spread asks for what "
+      "comes",
+      named(plan_.self), plan_.round.name, round_->number,
+      static_cast<unsigned long long>(report.elements_missing), elements, named(least), why.data());
 }
 
 // Peers may be silent because we kept them waiting: the text says both.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contracts.h"
+#include "base/duration_text.h"
 #include "codec/codec.h"
 #include "schedule/packet_grid.h"
 #include "wire/packet.h"
@@ -51,8 +52,8 @@ Status ReplicaLedger::finish_broadcast(Duration deadline) {
       first_overdue = Status::error(
           StatusCode::kDeadlineExceeded,
           "rank %u: broadcast_parameters: block %zu of rank %u is %u versions old and could not "
-          "be refreshed within %.0f ms",
-          options_.self, block, owner, age, static_cast<double>(deadline.count()) / 1e6);
+          "be refreshed within %s",
+          options_.self, block, owner, age, in_milliseconds(deadline).data());
     }
   }
   return first_overdue;

@@ -73,7 +73,9 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
 
 std::uint64_t NearCalls::note_elsewhere() {
   const std::lock_guard lock(mutex_);
-  station_.go_elsewhere(++issued_);
+  ++issued_;
+  // After its end this rank counts otherwise than its peers.
+  if (ended_ == nullptr) station_.go_elsewhere(issued_);
   return issued_;
 }
 

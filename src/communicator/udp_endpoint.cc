@@ -175,7 +175,7 @@ Result<UdpEndpoint::Opened> UdpEndpoint::open_socket(const Options& options,
 }
 
 Status UdpEndpoint::move_to(const Options& options, const asio::ip::address& address) {
-  std::lock_guard lock(registry_mutex);
+  std::lock_guard lock(registry().mutex);
   if (udp_->local_address().address() == address) return Status();
   if (!slots_.empty() || seats_.size() > 1)
     return Status::error(StatusCode::kUnavailable, "other communicators of this process use it");

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "leeway/types.h"
+
 namespace leeway::near {
 
 using Word = std::atomic<std::uint64_t>;
@@ -29,6 +31,17 @@ constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
 
 // Why nothing more comes of a rank.
 enum class Gone : std::uint32_t { no = 0, left, aborted };
+
+// Why a rank gave a call up, and the rank with which that began.
+struct Reason {
+  std::uint8_t code = 0;  // a StatusCode
+  Rank rank = kNoRank;
+
+  constexpr std::uint64_t word() const { return std::uint64_t{code} | std::uint64_t{rank} << 8; }
+  static constexpr Reason of(std::uint64_t word) {
+    return {static_cast<std::uint8_t>(word), static_cast<Rank>(word >> 8)};
+  }
+};
 
 // What a call is, for comparison, and where its tensors lie. Written before step 1; the last two of
 // an allocation before step 2.
@@ -55,7 +68,7 @@ struct alignas(128) Line {
   Word progress;
   Word begun;        // the last call to which this rank came after a failed one
   Word gave_up;      // the last call that failed here; 0: none
-  Word why;          // its StatusCode, written before `gave_up`
+  Word why;          // why, as Reason::word(), written before `gave_up`
   ShortWord steps;   // changes with each word that others wait for: they sleep on it
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps; 0: awake
   ShortWord gone;    // Gone

@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/duration_text.h"
+
 namespace leeway::near {
 namespace {
 
@@ -54,9 +56,14 @@ DeadlineText deadline_of(const Terms& terms) {
   if (terms.deadline == Instant::infinite_future()) {
     std::snprintf(text.data(), text.size(), "no deadline");
   } else {
-    std::snprintf(text.data(), text.size(), "deadline %.0f ms",
-                  static_cast<double>(terms.length.count()) / 1e6);
+    std::snprintf(text.data(), text.size(), "deadline %s", in_milliseconds(terms.length).data());
   }
+  return text;
+}
+
+std::array<char, 24> third(Rank rank) {
+  std::array<char, 24> text{"another rank"};
+  if (rank != kNoRank) std::snprintf(text.data(), text.size(), "rank %u", unsigned{rank});
   return text;
 }
 
@@ -90,7 +97,10 @@ void Station::begin(std::uint64_t call) {
 }
 
 void Station::give_up(std::uint64_t call, StatusCode why) {
-  arena_.own_line().why.store(static_cast<std::uint64_t>(why));
+  const Reason reason{static_cast<std::uint8_t>(why),
+                      culprit_ == kNoRank ? arena_.self() : culprit_};
+  arena_.own_line().why.store(reason.word());
+  culprit_ = kNoRank;
   arena_.own_line().gave_up.store(call);
   ring();
 }
@@ -149,6 +159,7 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
       if (now >= look_at) {
         look_at = now + kLookEvery;
         if (Status status = surroundings_.look(now); !status.ok()) {
+          culprit_ = kNoRank;
           return Status::error(status.code(), "%s (%s #%llu)", status.c_str(), terms.name,
                                number_of(terms));
         }
@@ -193,7 +204,7 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
 }
 
 // The rank that is farthest behind is to blame.
-Status Station::overdue(const Terms& terms, const Goal& goal) const {
+Status Station::overdue(const Terms& terms, const Goal& goal) {
   Rank last = kNoRank;
   std::uint64_t least = goal.progress;
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
@@ -203,6 +214,7 @@ Status Station::overdue(const Terms& terms, const Goal& goal) const {
     last = peer;
   }
   if (last == kNoRank) return Status();  // it came in the last moment
+  culprit_ = kNoRank;
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%llu: Timed out (%s): rank %u %s", unsigned{arena_.self()},
                        terms.name, number_of(terms), deadline_of(terms).data(), unsigned{last},
@@ -218,35 +230,44 @@ void Station::sleep(const Line& line, Rank peer, const Goal& goal, Duration pati
   asleep.store(0);
 }
 
-Status Station::gone(const Terms& terms, Rank peer, const char* how) const {
+Status Station::gone(const Terms& terms, Rank peer, const char* how) {
+  culprit_ = peer;
   return Status::error(StatusCode::kPeerLost, "rank %u: %s #%llu: rank %u %s (%s)",
                        unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer}, how,
                        deadline_of(terms).data());
 }
 
 // The peer may have failed in a later call, too. Then this is the reason of that failure.
-Status Station::failed_there(const Terms& terms, Rank peer) const {
-  switch (static_cast<StatusCode>(arena_.line(peer).why.load())) {
+Status Station::failed_there(const Terms& terms, Rank peer) {
+  const Reason reason = Reason::of(arena_.line(peer).why.load());
+  culprit_ = reason.rank < arena_.ranks() && reason.rank != arena_.self() ? reason.rank : peer;
+  switch (static_cast<StatusCode>(reason.code)) {
     case StatusCode::kDeadlineExceeded:
       return Status::error(StatusCode::kDeadlineExceeded,
                            "rank %u: %s #%llu: rank %u gave it up at its own deadline",
-                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
+                           unsigned{arena_.self()}, terms.name, number_of(terms),
+                           unsigned{culprit_});
+    case StatusCode::kPeerLost:
+      return Status::error(StatusCode::kPeerLost,
+                           "rank %u: %s #%llu: rank %u gave it up because %s is gone",
+                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer},
+                           third(culprit_ == peer ? kNoRank : culprit_).data());
     case StatusCode::kMismatch:
       return Status::error(StatusCode::kMismatch,
                            "rank %u: %s #%llu: rank %u found that ranks disagree, and its error "
                            "names both",
                            unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
     default:
-      return gone(terms, peer, "left the operation: it failed there");
+      return gone(terms, peer, "could not go on with it, and its error says why");
   }
 }
 
-Status Station::check_took_part(const Terms& terms, Rank peer) const {
+Status Station::check_took_part(const Terms& terms, Rank peer) {
   const bool failed = arena_.line(peer).gave_up.load() == terms.call;
   return failed ? failed_there(terms, peer) : Status();
 }
 
-Status Station::check_none_gave_up(const Terms& terms) const {
+Status Station::check_none_gave_up(const Terms& terms) {
   std::atomic_thread_fence(std::memory_order_acquire);
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer != arena_.self() && arena_.line(peer).gave_up.load() >= terms.call)

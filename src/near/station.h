@@ -41,7 +41,8 @@ class Station {
   }
   // It has left all calls before this one.
   void begin(std::uint64_t call);
-  // The call has failed here: nothing of its memory is this rank's business any more.
+  // The call has failed here: nothing of its memory is this rank's business any more. Peers are
+  // told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
   // The call goes by datagrams, and this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
@@ -62,10 +63,10 @@ class Station {
   // or have waited for it in vain.
   bool anyone_elsewhere(const Terms& terms) const;
   // Not ok: the peer has failed in this call.
-  Status check_took_part(const Terms& terms, Rank peer) const;
+  Status check_took_part(const Terms& terms, Rank peer);
   // Not ok: a rank has failed in this call or a later one. Ok says of memory that was read before
   // that it was what it should be.
-  Status check_none_gave_up(const Terms& terms) const;
+  Status check_none_gave_up(const Terms& terms);
 
   // Any thread. The wait under way fails, if there is one, and so do those to come: with `how`,
   // which stays valid, in the text.
@@ -86,13 +87,15 @@ class Station {
   };
   static Goal goal_of(const Terms& terms, std::uint64_t step);
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
-  Status gone(const Terms& terms, Rank peer, const char* how) const;
-  Status failed_there(const Terms& terms, Rank peer) const;
-  Status overdue(const Terms& terms, const Goal& goal) const;
+  // Each remembers the rank with which the failure began.
+  Status gone(const Terms& terms, Rank peer, const char* how);
+  Status failed_there(const Terms& terms, Rank peer);
+  Status overdue(const Terms& terms, const Goal& goal);
   void sleep(const Line& line, Rank peer, const Goal& goal, Duration patience);
 
   const Arena arena_;
   const Surroundings surroundings_;
+  Rank culprit_ = kNoRank;  // of the latest error; kNoRank: this rank
   std::atomic<std::uint32_t> steps_{0};
   std::atomic<const char*> how_{nullptr};  // aborted, where there is one
 };

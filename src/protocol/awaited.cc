@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "base/duration_text.h"
+
 namespace leeway::protocol {
 namespace {
 
@@ -13,8 +15,7 @@ std::array<char, 48> deadline_of(const Round& round) {
   if (round.plan->deadline == Instant::infinite_future()) {
     std::snprintf(text.data(), text.size(), "no deadline");
   } else {
-    std::snprintf(text.data(), text.size(), "deadline %.0f ms",
-                  static_cast<double>(length.count()) / 1e6);
+    std::snprintf(text.data(), text.size(), "deadline %s", in_milliseconds(length).data());
   }
   return text;
 }

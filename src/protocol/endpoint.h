@@ -327,6 +327,7 @@ class Endpoint {
   void hear_failures(Rank from, const wire::Report& report);
   void on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs);
   void on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs);
+  void note_cut(Round& round, Rank from, Rank by);
   void on_peer_left_round(Instant now, Round& round, Rank from);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
   void repeat_end_soon(Instant now, Round& round, Rank peer);
@@ -399,6 +400,8 @@ class Endpoint {
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
   void end_as_told(Instant now, Round& round);
+  void give_message_up(const Round& round);
+  void answer_receives(Rank from, const wire::Report& report);
 
   void note_heard(Rank from, std::uint32_t tag, std::uint32_t number);
 

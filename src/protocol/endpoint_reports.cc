@@ -65,6 +65,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   hear_failures(from, report);
   if (waits_in_vain(report)) queue_report(from);
+  answer_receives(from, report);
   for (Round* round : rounds_.with(from)) {
     if (!round->ended) apply_report(now, *round, from, report);
   }
@@ -79,7 +80,8 @@ bool Endpoint::take_opened(Rank from, const wire::Report& report) {
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
   if (more) link.peer_point_opened_below = report.point_opened_below;
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    if (entry.point_to_point && entry.sending) note_heard(from, entry.message_tag, entry.round);
+    if (entry.point_to_point && entry.sending && !entry.failed())
+      note_heard(from, entry.message_tag, entry.round);
   }
   const auto said = std::span(report.streams).first(report.stream_count);
   if (said.empty()) return more;
@@ -110,6 +112,29 @@ bool Endpoint::waits_in_vain(const wire::Report& report) const {
   });
 }
 
+// A send that its deadline ended. Its receiver would wait for it.
+void Endpoint::give_message_up(const Round& round) {
+  const Rank peer = round.plan->point_peer;
+  if (!round.send(FlowKind::point, peer).open() || links_[peer].gone) return;
+  rounds_.messages(peer)->give_up(round.plan->message_tag, round.number);
+  queue_report(peer);
+}
+
+// The peer waits for messages that were given up here, and did not hear of it, or opened its
+// receive later.
+void Endpoint::answer_receives(Rank from, const wire::Report& report) {
+  PeerMessages* const messages = rounds_.messages(from);
+  if (messages == nullptr) return;
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    if (!entry.point_to_point || entry.sending || entry.spread_settled) continue;
+    const MessageStream* const stream = messages->find(entry.message_tag);
+    if (stream == nullptr || !after(stream->sends_opened, entry.round)) continue;
+    if (stream->sends.find(entry.round) != nullptr) continue;
+    messages->give_up(entry.message_tag, entry.round);
+    queue_report(from);
+  }
+}
+
 void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
   const bool point = round.plan->point_to_point();
   const auto listed = std::span(report.open).first(report.open_count);
@@ -119,6 +144,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
                        entry.message_tag == round.plan->message_tag));
   });
   if (theirs != listed.end()) {
+    if (theirs->failed() && !point) learn_use(round, from, report);
     on_entry(now, round, from, *theirs);
     if (theirs->failed() || round.ended) return;
   }
@@ -150,13 +176,18 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
 
 void Endpoint::hear_failures(Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    if (entry.failed() && !after(rounds_.opened_below(), entry.round))
+    // A lossy call that ends by its deadline is heard of again once it is open here.
+    const bool again = entry.tag.delivery != Delivery::Kind::exact &&
+                       entry.failure == StatusCode::kDeadlineExceeded;
+    if (entry.failed() && !entry.point_to_point && !again &&
+        !after(rounds_.opened_below(), entry.round))
       heard_failures_.hear(from, entry);
   }
 }
 
 void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
-  if (!is_refusal(theirs.failure)) compare_tags(now, round, from, theirs.tag);
+  const bool given_up = theirs.point_to_point && theirs.failed();
+  if (!is_refusal(theirs.failure) && !given_up) compare_tags(now, round, from, theirs.tag);
   if (round.ended) return;
   if (theirs.failed()) return on_peer_failed(now, round, from, theirs);
   if (round.disputed_by != from) return;
@@ -179,11 +210,24 @@ void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::
         failed_there(round, config_.self, from, theirs.failure, theirs.about, config_.names),
         {theirs.about != kNoRank ? theirs.about : from, theirs.other});
   }
-  if (round.told.by == kNoRank)
-    round.told = {.by = from, .code = theirs.failure, .about = theirs.about};
+  Told told{.by = from, .code = theirs.failure, .about = theirs.about};
+  if (theirs.point_to_point) told.about = config_.self;
+  if (theirs.second_hand && theirs.about < config_.size && theirs.about != config_.self)
+    told = {.by = theirs.about, .code = theirs.failure};
+  if (round.told.by == kNoRank) round.told = told;
+  if (told.code == StatusCode::kDeadlineExceeded) note_cut(round, from, told.by);
   if (round.plan->stands_in && round.plan->tag.delivery == Delivery::Kind::exact)
     return end_as_told(now, round);
   on_peer_left_round(now, round, from);
+}
+
+// A deadline that passed elsewhere is why the rest of these flows does not come.
+void Endpoint::note_cut(Round& round, Rank from, Rank by) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
+    if (flow.open() && !flow.abandoned) flow.cut_by = by;
+  }
 }
 
 // The peer has closed this operation: it wants nothing more of us and will send nothing more to us.

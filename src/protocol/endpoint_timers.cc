@@ -165,15 +165,22 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::on_deadline(Instant now, Round& round) {
-  if (round.done) return end(round);
+  // Whoever still lacks something of it is told why no more comes.
+  const Rank awaited = longest_silent(now, config_.self, round, links_).peer;
+  if (round.plan->point_send) give_message_up(round);
+  if (round.done) {
+    if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
+    return end(round);
+  }
   // What the round stands in for knows better whom it waits for, unless a rank has not begun.
   if (round.plan->stands_in && absent(now, config_.self, round, links_) == kNoRank) return;
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
     const Rank absentee = absent(now, config_.self, round, links_);
-    return finish(
-        now, round, overdue(now, config_.self, round, links_, config_.names),
-        {absentee != kNoRank ? absentee : longest_silent(now, config_.self, round, links_).peer});
+    return finish(now, round, overdue(now, config_.self, round, links_, config_.names),
+                  {absentee != kNoRank ? absentee : awaited});
   }
+  if (awaited != kNoRank && !round.plan->stands_in)
+    tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
     if (round.phases[k].settled) continue;
@@ -229,7 +236,9 @@ void Endpoint::end_as_told(Instant now, Round& round) {
   const Told& told = round.told;
   finish(now, round,
          failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
-         {told.about != kNoRank ? told.about : told.by});
+         told.code == StatusCode::kDeadlineExceeded
+             ? Blame{.rank = told.by, .second_hand = true}
+             : Blame{.rank = told.about != kNoRank ? told.about : told.by});
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for

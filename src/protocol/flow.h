@@ -104,6 +104,7 @@ struct ReceiveFlow {
   float weight = std::numeric_limits<float>::quiet_NaN();
   bool finished = false;             // complete, or given up by the delivery class
   bool abandoned = false;            // the sender has left the operation: nothing more will come
+  Rank cut_by = kNoRank;             // the rank whose deadline made the sender leave
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
   std::uint16_t early_pass = 0;      // the last of them before the first pass was over

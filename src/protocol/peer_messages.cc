@@ -2,7 +2,9 @@
 
 namespace leeway::protocol {
 
-PeerMessages::PeerMessages() : zero_(&streams_[0]) {}
+PeerMessages::PeerMessages() : zero_(&streams_[0]) {
+  given_up_.reserve(limits::kGivenUpMax);
+}
 
 const MessageStream* PeerMessages::find_other(std::uint32_t tag) const {
   const auto at = streams_.find(tag);
@@ -52,6 +54,18 @@ void PeerMessages::touch(MessageStream& stream) {
   if (at == touched_.end()) --at;  // the one touched longest ago makes room
   std::copy_backward(touched_.begin(), at, at + 1);
   touched_.front() = &stream;
+}
+
+void PeerMessages::rotate() {
+  ++report_from_;
+  std::erase_if(given_up_, [](GivenUp& one) { return --one.reports <= 0; });
+}
+
+void PeerMessages::give_up(std::uint32_t tag, std::uint32_t number) {
+  std::erase_if(given_up_,
+                [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
+  if (given_up_.size() == limits::kGivenUpMax) given_up_.erase(given_up_.begin());
+  given_up_.push_back({.tag = tag, .number = number, .reports = limits::kGivenUpReports});
 }
 
 void PeerMessages::remember(std::span<const wire::OpenedStream> said) {

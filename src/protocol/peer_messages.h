@@ -126,7 +126,15 @@ class PeerMessages {
   // Where reports begin to list receives: with more than fit, each begins with another stream.
   std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
   // The copies of a report that go out together are alike; the next one is not.
-  void rotate() { ++report_from_; }
+  void rotate();
+  // A message to the peer has ended here before it had all of it. The next reports say so.
+  void give_up(std::uint32_t tag, std::uint32_t number);
+  struct GivenUp {
+    std::uint32_t tag = 0;
+    std::uint32_t number = 0;
+    int reports = 0;  // that are still to say it
+  };
+  std::span<const GivenUp> given_up() const { return given_up_; }
   // What the peer's latest report said of streams, for those that open only then.
   void remember(std::span<const wire::OpenedStream> said);
 
@@ -144,6 +152,7 @@ class PeerMessages {
   std::array<MessageStream*, limits::kReportedStreamsMax> touched_{};
   std::size_t touched_count_ = 0;
   std::size_t report_from_ = 0;
+  std::vector<GivenUp> given_up_;  // the latest last
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;
 };

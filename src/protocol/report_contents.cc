@@ -13,6 +13,7 @@ class Contents {
 
   bool list(const Round& round);
   void list_failing(const PeerMessages& messages);
+  void list_given_up(const PeerMessages& messages);
   void list_receives(const PeerMessages& messages);
   void list_sends(const PeerMessages& messages);
   void list_touched(const PeerMessages& messages);
@@ -53,6 +54,19 @@ bool Contents::list(const Round& round) {
 void Contents::list_failing(const PeerMessages& messages) {
   for (const Round* message : messages.talking()) {
     if (!message->failure.ok()) list(*message);
+  }
+}
+
+// Sends that ended here: nobody else tells the peer, whose receive waits (WIRE 3.17).
+void Contents::list_given_up(const PeerMessages& messages) {
+  for (const PeerMessages::GivenUp& one : messages.given_up()) {
+    // A receive and a message to the peer have their room.
+    if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
+    report_.open[report_.open_count++] = {.round = one.number,
+                                          .point_to_point = true,
+                                          .sending = true,
+                                          .message_tag = one.tag,
+                                          .failure = StatusCode::kDeadlineExceeded};
   }
 }
 
@@ -140,6 +154,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
   for (const Round* round : rounds.collectives()) contents.list(*round);
   if (messages != nullptr) {
     contents.list_failing(*messages);
+    contents.list_given_up(*messages);
     contents.list_receives(*messages);
   }
   failures.list(peer, rounds.collectives_opened(), room, report);

@@ -41,6 +41,13 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   }
 }
 
+Rank PhaseState::cut_elsewhere() const {
+  for (const ReceiveFlow& flow : receive) {
+    if (flow.cut_by != kNoRank && !flow.complete()) return flow.cut_by;
+  }
+  return kNoRank;
+}
+
 bool Round::exchanges_with(Rank peer) const {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);

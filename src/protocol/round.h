@@ -21,8 +21,10 @@ struct PhaseState {
   std::uint32_t passes_open = 0;    // of these, not all of a pass has been handed out
   std::uint32_t receives_open = 0;  // receive flows not finished
   bool settled = false;             // on_settled() was called
-  bool deadline_cut = false;
+  bool deadline_cut = false;        // by the deadline here
 
+  // Of a flow that a peer's deadline cut: whose.
+  Rank cut_elsewhere() const;
   void set_pass_over(SendFlow& flow, bool over) {
     if (flow.pass_over == over) return;
     flow.pass_over = over;
@@ -41,6 +43,7 @@ struct Told {
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
+  bool second_hand = false;  // the operation failed there first, for the same reason
 };
 
 struct MessageStream;

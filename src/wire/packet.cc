@@ -117,7 +117,8 @@ std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
 
 std::uint8_t settled_flags(const OpenRound& round) {
   return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
-                                   (round.spread_settled ? 4 : 0) | (round.sending ? 8 : 0) |
+                                   (round.spread_settled ? 4 : 0) |
+                                   (round.sending || round.second_hand ? 8 : 0) |
                                    (round.failed() ? 16 : 0));
 }
 
@@ -218,12 +219,17 @@ bool read_open_round(Reader& reader, OpenRound& round) {
   round.point_to_point = flags & 1;
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
-  round.sending = flags & 8;
+  round.sending = round.point_to_point && (flags & 8) != 0;
+  round.second_hand = !round.point_to_point && (flags & 8) != 0;
   round.failure = StatusCode::kOk;
   round.about = kNoRank;
-  if (round.point_to_point) return (flags & 16) == 0 && read_message(reader, round);
+  if (round.point_to_point) {
+    const bool given_up = (flags & 16) != 0;
+    if (given_up) round.failure = StatusCode::kDeadlineExceeded;
+    return read_message(reader, round) && (round.sending || !given_up);
+  }
   bool known = read_tag(reader, round.tag);
-  if ((flags & 16) == 0) return known;
+  if ((flags & 16) == 0) return known && !round.second_hand;
   known &= read_enum(reader.get<std::uint8_t>(), StatusCode::kInternal, round.failure);
   round.about = reader.get<std::uint16_t>();
   if (round.failure == StatusCode::kMismatch) known &= read_tag(reader, round.other);

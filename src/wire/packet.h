@@ -155,10 +155,13 @@ struct OpenRound {
   // Of a message only operation, dtype, codec, its settings and count travel. The count of a send
   // is exact, that of a receive the most it takes.
   OperationTag tag;
-  // (collective) Why it failed at the reporter; kOk: it is open.
+  // (collective) Why it failed at the reporter; kOk: it is open. (message to you) The reporter gave
+  // it up at its deadline, kDeadlineExceeded; nothing else travels.
   StatusCode failure = StatusCode::kOk;
   Rank about = kNoRank;  // the rank that the reporter's error names; kNoRank: none
-  OperationTag other;    // (mismatch) what that rank means
+  // (failed collective) It failed at `about` first, for this reason, and the reporter was told.
+  bool second_hand = false;
+  OperationTag other;  // (mismatch) what that rank means
 
   bool failed() const { return failure != StatusCode::kOk; }
 };

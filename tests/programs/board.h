@@ -14,6 +14,7 @@
 namespace leeway::programs {
 
 inline constexpr std::size_t kStepsMax = 1024;
+inline constexpr std::size_t kCommsMax = 128;
 
 struct Board {
   struct Line {
@@ -44,6 +45,11 @@ struct Board {
     std::atomic<double> difference_square;  // of said - true
   };
   std::array<Error, kEstimatorCount> errors;
+
+  // Ranks of the program, as bits: those that came to the step, and those that no longer serve the
+  // communicator, or soon will not.
+  std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kStepsMax> came;
+  std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kCommsMax> gone;
 
   // Of results that all ranks hold alike, by program and step.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;

@@ -199,16 +199,19 @@ CollectiveOptions options_of(const Step& step, int rank) {
     options.op = step.op;
     if (step.op == ReduceOp::premul_sum) options.factor = factor_of(step, rank);
   }
-  constexpr auto kSoon = std::chrono::seconds(10);
+  const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
+  const Duration deadline = cut > 0 ? Duration(std::chrono::microseconds(cut)) : kLongDeadline;
   switch (step.delivery) {
     case Delivery::Kind::exact:
-      options.delivery = step.endless ? exact(no_deadline) : exact();
+      options.delivery = step.endless && cut == 0 ? exact(no_deadline)
+                         : step.is_cut()          ? exact(deadline)
+                                                  : exact();
       break;
     case Delivery::Kind::bounded:
-      options.delivery = bounded(0.05, kSoon);
+      options.delivery = bounded(0.05, deadline);
       break;
     case Delivery::Kind::best_effort:
-      options.delivery = best_effort(kSoon);
+      options.delivery = best_effort(deadline);
       break;
   }
   options.estimator = step.estimator;

@@ -52,8 +52,8 @@ Program frame(std::uint64_t seed, const Limits& limits) {
 
 class Maker {
  public:
-  Maker(const Program& frame, bool differing)
-      : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)), differing_(differing) {
+  Maker(const Program& frame, const Limits& limits)
+      : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)), limits_(limits) {
     Comm world;
     for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
     // What other programs of the group send with such a tag may come first.
@@ -63,12 +63,14 @@ class Maker {
 
   Program make() {
     const int length = dice_.between(3, 14);
+    // What the others still do in the program before is not for the rank that dies in this one.
+    if (limits_.cut && leaves()) add(step(Kind::sync, 0));
     const bool makes = dice_.one_in(3);  // communicators
-    const bool rude = dice_.one_in(16);
+    const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
     if (rude) make_comm();
     for (int i = 0; i < length; ++i) {
       const std::size_t what = any_quiet() ? dice_.below(100) : 99;
-      if (differing_ && any_quiet() && dice_.one_in(2)) mismatch();
+      if (limits_.differing && any_quiet() && dice_.one_in(2)) mismatch();
       if (makes && what < 12) {
         make_comm();
       } else if (what < 45) {
@@ -126,7 +128,25 @@ class Maker {
     one.may_fail = at(comm).disturbed;
     for (Way& way : one.ways) way = this->way();
     one.endless = !one.may_fail && dice_.one_in(2);
+    if (limits_.cut && can_be_cut(kind) && dice_.one_in(2)) cut(one);
     return one;
+  }
+  static bool can_be_cut(Kind kind) {
+    return is_collective(kind) || kind == Kind::message || kind == Kind::exchange;
+  }
+  // 50 us to 3 ms: before, in and after what a call takes.
+  std::uint32_t soon() {
+    return (50u << dice_.below(7)) + static_cast<std::uint32_t>(dice_.below(50));
+  }
+  // On one rank, on all alike, or on some as chance will have it.
+  void cut(Step& one) {
+    const int size = size_of(one.comm);
+    const std::size_t how = dice_.below(3);
+    const auto alone = dice_.below(static_cast<std::size_t>(size));
+    const std::uint32_t alike = soon();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i)
+      if (how == 1 || (how == 0 ? i == alone : dice_.one_in(2)))
+        one.cuts_us[i] = how == 1 ? alike : soon();
   }
   Way way() {
     Way one;
@@ -171,12 +191,19 @@ class Maker {
     }
     const bool lossy = one.kind == Kind::all_reduce || one.kind == Kind::reduce ||
                        one.kind == Kind::reduce_scatter;
-    if (lossy && !nccl() && dice_.one_in(program_.route == Route::faulted ? 2 : 6)) {
+    const bool often = limits_.cut || program_.route == Route::faulted;
+    if (lossy && !nccl() && dice_.one_in(often ? 2 : 6)) {
       one.delivery = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
       one.type = DataType::f32;
       one.op = dice_.one_in(2) ? ReduceOp::sum : ReduceOp::avg;
       one.estimator = static_cast<Estimator>(dice_.below(kEstimatorCount));
       one.uneven = one.displaced = false;
+      if (limits_.cut) {
+        const bool spreads = one.kind == Kind::all_reduce && dice_.one_in(2);
+        if (spreads)
+          one.spread = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
+        one.confirm_use = dice_.one_in(4);
+      }
       // Shards of up to a hundred datagrams, so that errors can be compared with what is reported.
       if (program_.route == Route::faulted && dice_.one_in(2)) {
         one.kind = Kind::reduce_scatter;
@@ -198,7 +225,8 @@ class Maker {
     if (dice_.one_in(4)) one.spare = dice_.below(100);
     one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
     // (With a rank that is gone, such a receive waits for all others until its deadline.)
-    if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed) {
+    // (One whose sender's deadline passed as well.)
+    if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed && !limits_.cut) {
       one.any = true;
       one.tag = at(comm).tags++;
     }
@@ -325,6 +353,7 @@ class Maker {
     at(comm).disturbed = true;
     Step one = step(aborts ? Kind::abort : Kind::destroy, comm);
     one.who = 1u << dice_.below(at(comm).members.size());
+    if (limits_.cut && aborts && !quiet) one.after_us = soon();
     const unsigned who = one.who;
     add(std::move(one));
     if (size_of(comm) < 3 || !dice_.one_in(2)) return;
@@ -339,19 +368,26 @@ class Maker {
     add(std::move(rest));
   }
 
-  // In every other group of processes a rank exits in the last program.
+  // In every other group of processes a rank exits in the last program. With --cut one of each
+  // group ends there: its process is killed, or a thread aborts its communicator or destroys it.
   bool leaves() const {
     const std::uint64_t group = program_.seed / kProgramsOfAGroup;
-    return program_.processes && group % 2 == 0 &&
+    return (limits_.cut || (program_.processes && group % 2 == 0)) &&
            program_.seed % kProgramsOfAGroup == kProgramsOfAGroup - 1;
   }
   void leave() {
-    Step meet = step(Kind::sync, 0);
-    add(std::move(meet));
+    if (!limits_.cut) {
+      Step meet = step(Kind::sync, 0);
+      add(std::move(meet));
+    }
     for (Step& before : program_.steps)
-      if (is_under_way(before)) before.may_fail = true;
-    for (Comm& comm : comms_) comm.disturbed = true;
-    Step one = step(Kind::leave, 0);
+      if (limits_.cut || is_under_way(before)) before.may_fail = before.kind != Kind::sync;
+    // A rank that is a thread stays in the other communicators.
+    const bool exits = program_.processes;
+    for (std::size_t i = 0; i < comms_.size(); ++i)
+      if (exits || i == 0) comms_[i].disturbed = true;
+    Step one = step(exits ? Kind::leave : dice_.one_in(4) ? Kind::destroy : Kind::abort, 0);
+    if (limits_.cut && one.kind != Kind::destroy) one.after_us = soon();
     one.who = 1u << dice_.below(static_cast<std::size_t>(program_.ranks));
     const unsigned who = one.who;
     add(std::move(one));
@@ -369,14 +405,14 @@ class Maker {
   Program program_;
   Dice dice_;
   const bool easy_;  // all calls block
-  const bool differing_;
+  const Limits& limits_;
   std::vector<Comm> comms_;
 };
 
 }  // namespace
 
 Program draw(std::uint64_t seed, const Limits& limits) {
-  return Maker(frame(seed, limits), limits.differing).make();
+  return Maker(frame(seed, limits), limits).make();
 }
 
 }  // namespace leeway::programs

@@ -1,6 +1,7 @@
 // What an interpreter needs of an interface of the library: C++, C or NCCL's.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -76,6 +77,9 @@ std::unique_ptr<Library> library_of(const Program& program, const Meeting& meeti
 std::unique_ptr<Library> cpp_library();
 std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
+
+// Of calls that no deadline cuts.
+inline constexpr std::chrono::seconds kLongDeadline(10);
 
 // Options of a step's call, as C++ has them.
 CollectiveOptions options_of(const Step& step, int rank);

@@ -3,6 +3,7 @@
 //   program_swarm --seeds A..B [--jobs N] [--route R] [--front c++|c|nccl] [--idle SECONDS]
 //                 [--seconds N] [--json PATH] [--keep-going] [--no-shrink] [--quiet]
 //                 [--differing]      ranks differ in half of the calls
+//                 [--cut]            deadlines end half of the calls, and ranks die
 //   program_swarm --seed S [...]       that program alone
 //   program_swarm --show S | --dump S  prints a program, as C++ source or JSON
 //
@@ -82,6 +83,10 @@ bool parse(int count, char** words, Arguments& out) {
     }
     if (word == "--differing") {
       out.limits.differing = true;
+      continue;
+    }
+    if (word == "--cut") {
+      out.limits.cut = true;
       continue;
     }
     if (++i == count) return false;
@@ -314,7 +319,7 @@ int main(int count, char** words) {
                  "usage: program_swarm --seeds A..B | --seed S | --show S | --dump S\n"
                  "         [--jobs N] [--route auto|near|shm|mixed|udp|inproc|sites|lanes|sealed|"
                  "faulted]\n         [--front c++|c|nccl] [--idle SECONDS] [--seconds N] "
-                 "[--json PATH] [--keep-going] [--no-shrink] [--quiet] [--differing]\n");
+                 "[--json PATH] [--keep-going] [--no-shrink] [--quiet] [--differing] [--cut]\n");
     return 2;
   }
   if (arguments.show != 0) {

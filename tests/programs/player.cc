@@ -7,96 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <thread>
+
+#include "programs/underway.h"
 
 namespace leeway::programs {
 namespace {
 
 using testing::TypedTensor;
-
-constexpr std::size_t kGuard = 64;
-constexpr std::byte kGuardByte{0xA5};
-constexpr std::byte kEmptyByte{0x00};
-
-// Memory with a guard on either side.
-class Buffer {
- public:
-  Buffer() = default;
-  Buffer(std::size_t bytes, std::size_t shift)
-      : bytes_(bytes), shift_(shift), memory_(bytes + 2 * kGuard + shift + kGuard, kGuardByte) {
-    std::fill_n(data(), bytes_, kEmptyByte);
-  }
-  std::byte* data() {
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
-    return memory_.data() + (kGuard - begin % kGuard) + kGuard + shift_;
-  }
-  bool whole() {
-    if (memory_.empty()) return true;
-    const std::byte* const from = data();
-    const std::byte* const to = from + bytes_;
-    const std::byte* const end = memory_.data() + memory_.size();
-    const auto is_guard = [](std::byte one) { return one == kGuardByte; };
-    return std::all_of(from - kGuard, from, is_guard) && std::all_of(to, end, is_guard);
-  }
-
- private:
-  std::size_t bytes_ = 0;
-  std::size_t shift_ = 0;
-  std::vector<std::byte> memory_;
-};
-
-TypedTensor copy_of(DataType type, const void* data, std::size_t count) {
-  TypedTensor tensor(type, count);
-  if (count > 0) std::memcpy(tensor.view().data, data, count * size_of(type));
-  return tensor;
-}
-
-std::uint64_t digest_of(ByteSpan bytes) {
-  std::uint64_t digest = 1469598103934665603u;
-  for (const std::byte one : bytes)
-    digest = (digest ^ static_cast<std::uint64_t>(one)) * 1099511628211u;
-  return digest | 1;
-}
-
-// Up to here the estimate of a variance may come out below 0.
-constexpr std::size_t kFewElements = 4096;
-
-// What is wrong with a report, whatever happened.
-std::string contradiction(const Step& step, const CollectiveReport& report) {
-  const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
-  if (!is_part(report.loss)) return "loss is " + std::to_string(report.loss);
-  if (!is_part(report.loss_first_pass))
-    return "loss_first_pass is " + std::to_string(report.loss_first_pass);
-  for (const PeerReport& peer : report.peers) {
-    if (peer.arrived > peer.expected)
-      return "more arrived of rank " + std::to_string(peer.rank) + " than was expected";
-    if (peer.repaired > peer.arrived)
-      return "more was repaired of rank " + std::to_string(peer.rank) + " than arrived";
-  }
-  std::uint64_t packets = 0;
-  double contributions = 0.0;
-  for (std::size_t k = 0; k < report.contributors.histogram.size(); ++k) {
-    packets += report.contributors.histogram[k];
-    contributions += static_cast<double>(k * report.contributors.histogram[k]);
-  }
-  if (packets > 0 &&
-      std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
-    return "the mean of contributors is not that of their histogram";
-  // NaN: not measured. Below 0: an unbiased estimate of few elements.
-  if (std::isinf(report.variance_estimate) ||
-      (report.variance_estimate < 0.0 && step.count > kFewElements))
-    return "variance_estimate is " + std::to_string(report.variance_estimate);
-  if (step.delivery != Delivery::Kind::exact) return {};
-  if (report.loss != 0.0) return "an exact call with loss " + std::to_string(report.loss);
-  if (report.elements_missing != 0) return "an exact call with elements_missing";
-  if (report.deadline_cut) return "an exact call that was cut by its deadline";
-  if (!report.complete) return "an exact call that is not complete";
-  return {};
-}
 
 // A call of zeros, whose result nobody looks at.
 struct PlainCall {
@@ -125,29 +44,6 @@ struct PlainCall {
 };
 
 }  // namespace
-
-struct Player::Underway {
-  const Step* step = nullptr;
-  int number = 0;  // of the step
-  int rank = 0;
-  int size = 1;
-  int due = 0;
-  Way::How how = Way::How::blocking;
-  Extent extent;
-  Buffer input;
-  Buffer output;
-  TypedTensor sent;
-  std::byte* in = nullptr;
-  std::byte* out = nullptr;
-  std::vector<Buffer> parts;  // of messages
-  std::vector<std::size_t> envelopes;
-  Call call;
-  std::unique_ptr<Flight> flight;
-  // Of a callback.
-  std::mutex mutex;
-  std::condition_variable told;
-  std::unique_ptr<Outcome> outcome;
-};
 
 Player::Player(Board& board, Library& library, const Meeting& meeting, int rank)
     : board_(board), library_(library), meeting_(meeting), rank_(rank) {}
@@ -227,6 +123,8 @@ Comm* Player::comm(int number) {
 }
 
 void Player::destroy(int number) {
+  go_from(number);
+  ends_.clear();
   comms_.erase(number);
   move();
 }
@@ -256,6 +154,7 @@ bool Player::play(const Program& program, int number) {
                                 : static_cast<std::ptrdiff_t>(
                                       (program.seed + static_cast<unsigned>(rank_)) % left.size())),
               left.end());
+  while (dying_) ::pause();
   for (const int comm : left) destroy(comm);
   allocations_.clear();
   return board_.failed == 0;
@@ -289,11 +188,18 @@ bool Player::perform(const Step& step) {
       if (among) destroy(step.comm);
       return true;
     case Kind::abort:
-      if (among) on->abort();
+      if (!among) return true;
+      go_from(step.comm);
+      end_later(step, [on] { on->abort(); });
       return true;
     case Kind::leave:
       if (!among) return true;
       board_.left |= 1 << rank_;
+      if (step.after_us > 0) {
+        dying_ = true;
+        end_later(step, [] { ::kill(::getpid(), SIGKILL); });
+        return true;
+      }
       if (step.salt % 2 == 0) {
         // It may be at any point of a join then, which nobody takes back.
         Options options = options_for(*program_, meeting_, rank_);
@@ -429,6 +335,35 @@ bool Player::make(const Step& step, int rank, int size) {
   return true;
 }
 
+// At once, or in the middle of what the rank does next.
+void Player::end_later(const Step& step, std::function<void()> end) {
+  if (step.after_us == 0) return end();
+  ends_.emplace_back([after = std::chrono::microseconds(step.after_us), end = std::move(end)] {
+    std::this_thread::sleep_for(after);
+    end();
+  });
+}
+
+void Player::end() {
+  go_from(0);
+  ends_.clear();
+  world_.reset();
+}
+
+// Tells the board that the rank serves the communicator no longer.
+void Player::go_from(int comm) {
+  if (static_cast<std::size_t>(comm) >= kCommsMax) return;
+  const std::size_t program = comm == 0 ? 0 : static_cast<std::size_t>(number_);
+  board_.gone[program * kCommsMax + static_cast<std::size_t>(comm)] |= 1u << rank_;
+}
+
+unsigned Player::gone_from(int comm) const {
+  if (static_cast<std::size_t>(comm) >= kCommsMax) return ~0u;
+  const std::size_t program = comm == 0 ? 0 : static_cast<std::size_t>(number_);
+  return static_cast<unsigned>(board_.left) |
+         board_.gone[program * kCommsMax + static_cast<std::size_t>(comm)];
+}
+
 bool Player::call(const Step& step, int rank, int size) {
   auto one = std::make_unique<Underway>();
   one->step = &step;
@@ -506,7 +441,12 @@ bool Player::call(const Step& step, int rank, int size) {
     if (in_bytes > 0) std::memcpy(one->in, one->sent.bytes().data(), in_bytes);
     call.input = {one->in, one->extent.input, step.type};
     call.output = {one->out, one->extent.output, step.type};
+    if (step.is_lossy()) one->before = copy_of(step.type, one->out, one->extent.output);
   }
+  if (static_cast<std::size_t>(at_) < kStepsMax)
+    board_.came[static_cast<std::size_t>(number_) * kStepsMax + static_cast<std::size_t>(at_)] |=
+        1u << rank_;
+  one->begun = std::chrono::steady_clock::now();
   board_.lines[static_cast<std::size_t>(rank_)].waits_for = static_cast<std::uint32_t>(at_) + 1;
   if (way.how == Way::How::blocking) {
     const Outcome outcome = comm(step.comm)->run(call);
@@ -567,105 +507,6 @@ bool Player::settle(Underway& one) {
   const Outcome outcome = one.flight->wait();
   move();
   return judge(one, outcome);
-}
-
-// The result of a reduce_scatter is the rank's shard, of which its report speaks.
-void Player::note_error(const Underway& one, const CollectiveReport& report,
-                        const TypedTensor& got) {
-  if (report.loss == 0.0 || std::isnan(report.variance_estimate)) return;
-  TypedTensor wanted(one.step->type, got.count());
-  expect(*one.step, one.rank, one.size, wanted);
-  double squares = 0.0;
-  for (std::size_t i = 0; i < got.count(); ++i)
-    squares += (got.get(i) - wanted.get(i)) * (got.get(i) - wanted.get(i));
-  squares /= static_cast<double>(got.count());
-  Board::Error& error = board_.errors[static_cast<std::size_t>(one.step->estimator)];
-  const double difference = report.variance_estimate - squares;
-  ++error.calls;
-  error.said += report.variance_estimate;
-  error.true_square += squares;
-  error.difference_square += difference * difference;
-}
-
-bool Player::judge(Underway& one, const Outcome& outcome) {
-  const Step& step = *one.step;
-  at_ = std::max(at_, one.number);
-  const auto wrong = [&](const std::string& why) {
-    board_.fail(number_, one.number, rank_, std::string(to_string(step.kind)) + ": " + why);
-    return false;
-  };
-  if (!one.input.whole() || !one.output.whole()) return wrong("memory beside a tensor is spoilt");
-  if (!outcome.ok()) {
-    if (outcome.status().text().empty()) return wrong("an error without a text");
-    if (!step.may_fail) return wrong(outcome.status().c_str());
-    switch (outcome.status().code()) {
-      case StatusCode::kPeerLost:
-      case StatusCode::kCancelled:
-      case StatusCode::kUnavailable:
-      case StatusCode::kDeadlineExceeded:
-        return true;
-      default:
-        return wrong(std::string("after a rank left: ") + outcome.status().c_str());
-    }
-  }
-  const std::string odd = contradiction(step, *outcome);
-  if (!odd.empty()) return wrong("the report: " + odd);
-  for (std::size_t i = 0; i < one.call.messages.size(); ++i) {
-    const Message& message = one.call.messages[i];
-    const Envelope& letter = step.messages[one.envelopes[i]];
-    if (!one.parts[i].whole()) return wrong("memory beside a message is spoilt");
-    if (i < outcome->messages.size()) {
-      const MessageReport& said = outcome->messages[i];
-      if (said.source != letter.from || said.count != letter.count || said.tag != letter.tag)
-        return wrong("the report of message " + std::to_string(i) + " says " +
-                     std::to_string(said.count) + " elements of rank " +
-                     std::to_string(said.source));
-    } else {
-      return wrong("the report lacks message " + std::to_string(i));
-    }
-    if (message.kind == Message::Kind::send) continue;
-    // Beyond what was sent the memory stays as it was.
-    TypedTensor wanted(step.type, letter.count + letter.spare);
-    const TypedTensor content = message_of(step, one.envelopes[i]);
-    if (letter.count > 0)
-      std::memcpy(wanted.view().data, content.bytes().data(), content.bytes().size());
-    const std::string odd_part =
-        difference(step, copy_of(step.type, message.output.data, wanted.count()), wanted);
-    if (!odd_part.empty())
-      return wrong("from rank " + std::to_string(letter.from) + " " + odd_part);
-  }
-  if (!is_collective(step.kind) || step.kind == Kind::barrier) return true;
-  const TypedTensor got = copy_of(step.type, one.out, one.extent.output);
-  if (step.delivery == Delivery::Kind::exact) {
-    TypedTensor wanted(step.type, one.extent.output);
-    expect(step, one.rank, one.size, wanted);
-    const std::string odd_part = difference(step, got, wanted);
-    if (!odd_part.empty()) return wrong(odd_part);
-  } else {
-    // (A control variate may take more away than there is.)
-    const bool below = step.estimator == Estimator::augmented;
-    for (std::size_t i = 0; i < got.count(); ++i)
-      if (!std::isfinite(got.get(i)) || (got.get(i) < 0.0 && !below))
-        return wrong("element " + std::to_string(i) + " is " + std::to_string(got.get(i)));
-    if (step.kind == Kind::reduce_scatter && !step.may_fail) note_error(one, *outcome, got);
-  }
-  if (!step.in_place && step.kind != Kind::broadcast &&
-      copy_of(step.type, one.in, one.extent.input) != one.sent)
-    return wrong("the input has changed");
-  const bool alike = step.kind == Kind::all_reduce || step.kind == Kind::broadcast;
-  // (Of a lossy call that its deadline ended, elements may be missing.)
-  if (alike && outcome->complete && static_cast<std::size_t>(number_) < kProgramsOfAGroup &&
-      static_cast<std::size_t>(one.number) < kStepsMax) {
-    // Ranks of other communicators of the same split() have other results.
-    std::atomic<std::uint64_t>& cell =
-        board_.digests[static_cast<std::size_t>(number_) * kStepsMax +
-                       static_cast<std::size_t>(one.number)];
-    std::uint64_t before = 0;
-    const std::uint64_t digest = digest_of(got.bytes());
-    if (!cell.compare_exchange_strong(before, digest) && before != digest)
-      return wrong("ranks hold different results");
-  }
-  return true;
 }
 
 }  // namespace leeway::programs

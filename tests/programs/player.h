@@ -1,15 +1,19 @@
 // Runs a program's part of one rank, and judges every outcome.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "programs/board.h"
 #include "programs/library.h"
 
 namespace leeway::programs {
+
+struct Underway;
 
 Options options_for(const Program& program, const Meeting& meeting, int rank);
 
@@ -23,11 +27,9 @@ class Player {
   // False, here and below: something is wrong, and the board says what.
   bool begin(const Program& program);
   bool play(const Program& program, int number);
-  void end() { world_.reset(); }
+  void end();
 
  private:
-  struct Underway;
-
   bool perform(const Step& step);
   bool make(const Step& step, int rank, int size);
   bool differ(const Step& step, int rank, int size);
@@ -37,6 +39,12 @@ class Player {
   bool settle_due(bool all);
   bool settle(Underway& one);
   bool judge(Underway& one, const Outcome& outcome);
+  std::string odd_failure(const Underway& one, const Status& status) const;
+  std::string odd_success(const Underway& one, const CollectiveReport& report);
+  std::string odd_messages(Underway& one, const CollectiveReport& report) const;
+  unsigned gone_from(int comm) const;
+  void go_from(int comm);
+  void end_later(const Step& step, std::function<void()> end);
   void note_error(const Underway& one, const CollectiveReport& report,
                   const testing::TypedTensor& got);
   bool fail(const std::string& why);
@@ -57,6 +65,8 @@ class Player {
   std::map<int, std::unique_ptr<Comm>> comms_;
   std::map<int, MutableByteSpan> allocations_;
   std::vector<std::unique_ptr<Underway>> underway_;
+  std::vector<std::jthread> ends_;  // that come in the middle
+  bool dying_ = false;
 };
 
 }  // namespace leeway::programs

@@ -37,6 +37,15 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return text + "}";
 }
 
+// Empty: the default of exact calls.
+std::string deadline_text(const Step& step, int rank) {
+  const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
+  if (cut > 0) return format("std::chrono::microseconds(%u)", cut);
+  if (step.delivery == Delivery::Kind::exact && step.endless) return "no_deadline";
+  const bool usual = step.delivery == Delivery::Kind::exact && !step.is_cut();
+  return usual ? "" : "std::chrono::seconds(10)";
+}
+
 std::string options_text(const Step& step, int rank, std::uint32_t tag) {
   std::string text = "[&] { CollectiveOptions e; ";
   if (is_reduction(step.kind)) {
@@ -46,13 +55,16 @@ std::string options_text(const Step& step, int rank, std::uint32_t tag) {
       text += format("e.estimator = Estimator::%s; ",
                      std::string(leeway::to_string(step.estimator)).c_str());
   }
+  const std::string deadline = deadline_text(step, rank);
   if (step.delivery == Delivery::Kind::bounded)
-    text += "e.delivery = bounded(0.05, std::chrono::seconds(10)); ";
+    text += "e.delivery = bounded(0.05, " + deadline + "); ";
   if (step.delivery == Delivery::Kind::best_effort)
-    text += "e.delivery = best_effort(std::chrono::seconds(10)); ";
-  if (step.endless && step.delivery == Delivery::Kind::exact)
-    text += "e.delivery = exact(no_deadline); ";
-  if (step.spread != Delivery::Kind::exact) text += "e.spread = Delivery::Kind::best_effort; ";
+    text += "e.delivery = best_effort(" + deadline + "); ";
+  if (step.delivery == Delivery::Kind::exact && !deadline.empty())
+    text += "e.delivery = exact(" + deadline + "); ";
+  if (step.spread != Delivery::Kind::exact)
+    text += format("e.spread = Delivery::Kind::%s; ",
+                   std::string(leeway::to_string(step.spread)).c_str());
   if (step.codec != Codec::native)
     text += format("e.codec = Codec::%s; ", leeway::to_string(CodecOptions(step.codec)).c_str());
   if (step.confirm_use) text += "e.confirm_use = true; ";
@@ -95,7 +107,7 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
       return name +
              format("(%s, %s, %d, %s)", input.c_str(), output.c_str(), step.root, options.c_str());
     case Kind::barrier:
-      return name + (step.endless ? "(no_deadline)" : "()");
+      return name + "(" + deadline_text(step, rank) + ")";
     case Kind::message: {
       const Envelope& one = step.messages.front();
       const std::string tagged = options_text(step, rank, one.tag);
@@ -125,6 +137,12 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
   }
 }
 
+// Of what comes in the middle of other steps.
+std::string later_text(const Step& step) {
+  return step.after_us > 0 ? format("  /* %u us from here, on another thread */", step.after_us)
+                           : "";
+}
+
 std::string step_text(const Step& step, std::size_t index, int rank, int size) {
   const bool among = (step.who >> rank & 1) != 0;
   const int made = Groups::made(step, rank, size);
@@ -150,7 +168,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
     case Kind::destroy:
       return among ? format("c[%d].reset();", step.comm) : "";
     case Kind::abort:
-      return among ? format("c[%d]->abort();", step.comm) : "";
+      return among ? format("c[%d]->abort();%s", step.comm, later_text(step).c_str()) : "";
     case Kind::wrong:
       return among ? format("(void)c[%d]->broadcast(%s, %d);  /* wrong arguments, of kind %u */",
                             step.comm, view(step, 1).c_str(), size, step.salt % 10)
@@ -162,7 +180,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
     case Kind::fork:
       return among ? format("if (fork() == 0) _exit(c[%d]->barrier().ok());", step.comm) : "";
     case Kind::leave:
-      return among ? "_exit(0);" : "";
+      return among ? "kill(getpid(), SIGKILL);" + later_text(step) : "";
     case Kind::sync:
       return "meet.arrive_and_wait();";
     default:

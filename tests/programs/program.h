@@ -3,6 +3,7 @@
 // block: the first step that is not done has all its ranks on their way to it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -135,8 +136,18 @@ struct Step {
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  bool may_fail = false;              // a rank left its communicator, or may have
+  // Deadlines in microseconds, by rank of the communicator, most of which cut the call. 0: one that
+  // never comes.
+  std::array<std::uint32_t, kRanksMax> cuts_us{};
+  // Of abort and leave: that happens so long after the rank came to the step, in the middle of what
+  // it does then.
+  std::uint32_t after_us = 0;
+  bool may_fail = false;  // a rank left its communicator, or may have
 
+  bool is_cut() const {
+    return std::any_of(cuts_us.begin(), cuts_us.end(), [](std::uint32_t us) { return us != 0; });
+  }
+  bool is_lossy() const { return is_reduction(kind) && delivery != Delivery::Kind::exact; }
   bool operator==(const Step&) const = default;
 };
 
@@ -183,6 +194,7 @@ struct Limits {
   Route route = Route::automatic;
   Front front = Front::cpp;
   bool differing = false;  // half of the steps are calls of ranks that differ
+  bool cut = false;        // deadlines end half of the calls, and ranks die in the middle
 };
 
 // The program of a seed: a pure function.

@@ -92,7 +92,9 @@ class Shrinker {
     for (std::size_t i = 0; i < best_.steps.size() && tries_ > 0; ++i) {
       any = attempt(i, [](Step& one) { one.ways.fill(Way{}); }) || any;
       any = attempt(i, [](Step& one) { one.in_place = one.uneven = one.displaced = false; }) || any;
-      any = attempt(i, [](Step& one) { one.delivery = Delivery::Kind::exact; }) || any;
+      any = attempt(i, [](Step& one) { one.delivery = one.spread = Delivery::Kind::exact; }) || any;
+      any = attempt(i, [](Step& one) { one.cuts_us.fill(0); }) || any;
+      any = attempt(i, [](Step& one) { one.confirm_use = false; }) || any;
       any = attempt(i, [](Step& one) { one.type = DataType::f32; }) || any;
       any = attempt(i, [](Step& one) { one.op = ReduceOp::sum; }) || any;
       any = attempt(i,

@@ -34,6 +34,8 @@ double value_of(const Step& step, int rank, std::size_t index) {
   const std::uint64_t drawn = hash(step, static_cast<std::uint64_t>(rank), index, 0) >> 20;
   if (is_reduction(step.kind) && step.op == ReduceOp::prod && step.type != DataType::boolean)
     return 1.0 + static_cast<double>(drawn % 2);  // at most 2^6 with kRanksMax - 2 ranks
+  // So a zero in the result of a lossy call is nobody's.
+  if (step.is_lossy()) return 1.0 + static_cast<double>(drawn % modulus_of(step));
   return static_cast<double>(drawn % modulus_of(step));
 }
 
@@ -107,6 +109,10 @@ int factor_of(const Step& step, int rank) {
   const bool small = step.type == DataType::f8e4m3 || step.type == DataType::f8e5m2;
   return step.op != ReduceOp::premul_sum || small ? 1
                                                   : 1 + (rank + static_cast<int>(step.salt)) % 2;
+}
+
+double contribution(const Step& step, int rank, std::size_t index) {
+  return value_of(step, rank, index);
 }
 
 Extent extent_of(const Step& step, int rank, int size) {

@@ -25,6 +25,9 @@ Extent extent_of(const Step& step, int rank, int size);
 // What this rank's contribution is multiplied by.
 int factor_of(const Step& step, int rank);
 
+// What the rank contributes to an element of a reduction.
+double contribution(const Step& step, int rank, std::size_t index);
+
 testing::TypedTensor input_of(const Step& step, int rank, int size);
 // What the output must hold. Of elements that nobody writes: what `before` holds.
 void expect(const Step& step, int rank, int size, testing::TypedTensor& before);

@@ -25,7 +25,7 @@ typedef struct leeway_report_summary {
   int64_t reduce_ns;                   // submission until this rank's shard was settled
   int64_t spread_ns;                   // from there to completion
   int64_t total_ns;                    // submission until completion
-  int32_t deadline_cut;                // flag: settled on this rank by the deadline
+  int32_t deadline_cut;                // flag: a deadline ended it, here or on a peer
   int32_t complete;                    // flag: nothing of this rank's result is missing
   uint64_t elements_missing;           // result elements that no packet brought
   uint64_t elements_untouched;         // of our shard, to which nobody contributed any weight

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
+#include "support/datagram_view.h"
 #include "support/engine_group.h"
 
 namespace leeway::collective {
@@ -208,6 +209,38 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
     EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded) << request->status.text();
     EXPECT_NE(request->status.text().find("rank 2"), std::string_view::npos)
         << request->status.text();
+  }
+}
+
+// What a peer's deadline cut is no death, and the report says that a deadline was why.
+TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
+  for (const Delivery::Kind spread : {Delivery::Kind::exact, Delivery::Kind::bounded}) {
+    EngineGroup group(GroupOptions{.size = 2});
+    group.filter = [](Rank from, Rank, ByteSpan datagram) {
+      return from != 0 || !testing::data_header_of(datagram);
+    };
+    std::vector<std::vector<float>> data(2, std::vector<float>(10'000, 1.0f));
+    std::vector<Request*> requests;
+    for (const Rank rank : {0, 1}) {
+      OperationSpec spec{.kind = OperationKind::all_reduce,
+                         .input = std::span(data[rank]),
+                         .output = std::span(data[rank])};
+      spec.options.delivery = best_effort(rank == 0 ? 50ms : 10s);
+      spec.options.spread = spread;
+      requests.push_back(&group.submit(rank, spec));
+    }
+    ASSERT_TRUE(group.run(requests, 1s)) << "waits for its own deadline";
+    const Request& other = *requests[1];
+    EXPECT_TRUE(other.report.deadline_cut);
+    EXPECT_GT(other.report.elements_missing, 0u);
+    if (spread == Delivery::Kind::bounded) {
+      EXPECT_TRUE(other.status.ok()) << other.status.text();
+      continue;
+    }
+    EXPECT_EQ(other.status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_NE(other.status.text().find("rank 0 gave it up at its own deadline"),
+              std::string_view::npos)
+        << other.status.text();
   }
 }
 

@@ -321,6 +321,40 @@ TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
   for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(buffers.out[rank][7], sum_of(4, 7));
 }
 
+std::size_t zeros_of(const std::vector<float>& values) {
+  return static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0f));
+}
+
+// The sum of one site stands where the sum of all should: it is no result.
+TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
+  SiteRanks ranks(2, 2);
+  Buffers<float> buffers = inputs(4, 8'000, 8'000);
+  ranks.processes().loses = [](ByteSpan datagram) {
+    const auto header = testing::data_header_of(datagram);
+    wire::Prefix prefix;
+    (void)wire::decode_prefix(datagram, nullptr, prefix);
+    return header && SiteRanks::tier_of(datagram) == Tier::across &&
+           header->kind == wire::FlowKind::spread && prefix.epoch % 100 == 1;
+  };
+  auto calls = ranks.start([&](Rank rank) {
+    OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
+    spec.options.delivery = best_effort(400ms);
+    spec.options.spread = Delivery::Kind::best_effort;
+    return spec;
+  });
+  ASSERT_TRUE(ranks.run(calls));
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const Request& outcome = calls[rank]->outcome;
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.c_str();
+    for (std::size_t i = 0; i < 8'000; ++i) {
+      const float got = buffers.out[rank][i];
+      ASSERT_TRUE(got == 0.0f || got == sum_of(4, i)) << i << ": " << got;
+    }
+    EXPECT_GT(zeros_of(buffers.out[rank]), 0u);
+    EXPECT_EQ(outcome.report.elements_missing, zeros_of(buffers.out[rank])) << rank;
+  }
+}
+
 // Seeds 66 and 67 of the swarm, made small. What rank 1 lacks of its hop across is missing in its
 // site, and rank 0 never hears of it: the sum of what is missing has not come whole.
 TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
@@ -346,6 +380,7 @@ TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   for (Rank rank = 0; rank < 4; ++rank) {
     EXPECT_FALSE(calls[rank]->outcome.status.ok()) << "spread exact promises all";
     EXPECT_FALSE(calls[rank]->outcome.report.complete) << rank;
+    EXPECT_GE(calls[rank]->outcome.report.elements_missing, zeros_of(buffers.out[rank])) << rank;
   }
   EXPECT_NE(buffers.out[0], buffers.out[2]);
 }

@@ -154,6 +154,26 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
 }
 
+// A group fails by its own deadline only when that has come. Before, it says what its message says.
+TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
+  EngineGroup group(message_network(2));
+  group.filter = [](Rank from, Rank, ByteSpan datagram) {
+    return from != 0 || !testing::data_header_of(datagram);
+  };
+  std::vector<float> data(10'000, 1.0f);
+  OperationSpec exchange{.kind = OperationKind::exchange};
+  exchange.messages = std::make_shared<const std::vector<leeway::Message>>(
+      std::vector{leeway::Message::recv(std::span(data), 0)});
+  exchange.options.delivery = exact(no_deadline);
+  Request& waiting = group.submit(1, exchange);
+  Traffic(group, 10'000).post(OperationKind::send, 0, 1, 0, 20ms);
+  ASSERT_TRUE(group.run({&waiting}, 1s));
+  EXPECT_EQ(waiting.status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(waiting.status.text().find("rank 0 gave it up at its own deadline"),
+            std::string_view::npos)
+      << waiting.status.text();
+}
+
 TEST(Messages, ThatWaitAskTogether) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 10);

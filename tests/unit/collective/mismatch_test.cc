@@ -269,6 +269,30 @@ TEST(Failure, IsToldToRanksThatWaitForIt) {
   }
 }
 
+// Rank 2 hears of it from rank 1 alone, whose deadline has not come.
+TEST(Failure, NamesTheRankWhoseDeadlineItWasAtSecondHand) {
+  EngineGroup group(GroupOptions{.size = 4});
+  std::vector<std::vector<float>> data(4, std::vector<float>(100'000, 1.0f));
+  group.freeze(3);
+  group.filter = [&](Rank from, Rank to, ByteSpan) {
+    return from != 0 || to != 2 || group.now() < Instant{0} + 90ms;
+  };
+  std::vector<Request*> requests;
+  for (const Rank rank : {0, 1, 2}) {
+    OperationSpec spec{.kind = OperationKind::all_reduce,
+                       .input = std::span(data[rank]),
+                       .output = std::span(data[rank])};
+    spec.options.delivery = exact(rank == 0 ? 100ms : 10s);
+    requests.push_back(&group.submit(rank, spec));
+  }
+  ASSERT_TRUE(group.run(requests, 1s));
+  for (const int told : {1, 2}) {
+    EXPECT_NE(requests[told]->status.text().find("rank 0 gave it up at its own deadline"),
+              std::string_view::npos)
+        << requests[told]->status.text();
+  }
+}
+
 // Few elements are sent from a copy, so that their sender does not wait for anybody.
 TEST(MismatchOfRoots, FewElementsFailWhereSomebodyWaitsAndAreCountedWhereNobodyDoes) {
   EngineGroup group(GroupOptions{.size = 3});

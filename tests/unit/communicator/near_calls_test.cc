@@ -204,6 +204,20 @@ TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, 20s);
 }
 
+// Calls of an aborted rank have no number of the group's: peers must not follow it.
+TEST_F(NearCallsOfAGroup, NobodyFollowsAnAbortedRank) {
+  Group group = near_group(2);
+  expect_sums(group);
+  std::vector<float> values(100, 1.0f);
+  group[1]->abort();
+  CollectiveOptions lossy;
+  lossy.delivery = best_effort(1s);
+  EXPECT_FALSE(group[1]->all_reduce(std::span(values), lossy).ok());
+  const auto outcome = group[0]->all_reduce(std::span(values));
+  EXPECT_EQ(outcome.status().code(), StatusCode::kPeerLost) << outcome.status().c_str();
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
+}
+
 TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   Group group = near_group(2);
   std::thread blocked(

@@ -62,6 +62,31 @@ TEST(Failures, ALateRankFailsAtOnceAndLaterCallsAreRight) {
   for (int i = 0; i < 5; ++i) expect_sums(ranks);
 }
 
+// Peers pass on with whom it began. What a page says may be anything.
+TEST(Failures, TheRankWhoseDeadlineItWasIsNamedAtSecondHand) {
+  for (const Rank culprit : {Rank{2}, Rank{77}}) {
+    Ranks ranks(3);
+    ranks.line(1).why =
+        Reason{static_cast<std::uint8_t>(StatusCode::kDeadlineExceeded), culprit}.word();
+    ranks.line(1).gave_up = 1;
+    const Status status = call(ranks, 0);
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+    const Rank named = culprit == 2 ? 2 : 1;
+    EXPECT_THAT(status.c_str(),
+                HasSubstr("rank " + std::to_string(named) + " gave it up at its own deadline"));
+    EXPECT_EQ(Reason::of(ranks.line(0).why).rank, named);
+  }
+}
+
+TEST(Failures, ARankThatCouldNotGoOnForAnotherIsNotSaidToBeGone) {
+  Ranks ranks(3);
+  ranks.line(1).why = Reason{static_cast<std::uint8_t>(StatusCode::kPeerLost), 2}.word();
+  ranks.line(1).gave_up = 1;
+  const Status status = call(ranks, 0);
+  EXPECT_EQ(status.code(), StatusCode::kPeerLost);
+  EXPECT_THAT(status.c_str(), HasSubstr("rank 1 gave it up because rank 2 is gone"));
+}
+
 TEST(Failures, ARankThatDoesNotGoOnIsNamed) {
   Ranks ranks(2);
   describe(ranks, 1, 1, kSeveralChunks);

@@ -209,7 +209,7 @@ TEST(DirectCall, FailsWhereAPeerLeftItWhileItsTensorWasRead) {
   ranks.line(1).progress = progress_of(2, 1000);
   const auto outcome = ranks.run(0, all_reduce_of(floats_of(a[0]), floats_of(a[0])));
   EXPECT_EQ(outcome.status.code(), StatusCode::kPeerLost);
-  EXPECT_THAT(outcome.status.c_str(), HasSubstr("rank 1 left the operation"));
+  EXPECT_THAT(outcome.status.c_str(), HasSubstr("rank 1 could not go on with it"));
 }
 
 TEST(DirectCall, DoesNotBelieveWherePeersSayTheirMemoryIs) {

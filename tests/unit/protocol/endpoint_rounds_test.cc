@@ -58,7 +58,7 @@ TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
 class Behind : public ::testing::Test {
  protected:
   Request& broadcast(Rank rank, Duration deadline) {
-    data_[rank].assign(20000, static_cast<float>(rank));
+    data_[rank].assign(elements_, static_cast<float>(rank));
     OperationSpec spec{.kind = OperationKind::broadcast, .peer = 0};
     spec.input = spec.output = std::span(data_[rank]);
     spec.options.delivery = exact(deadline);
@@ -77,6 +77,7 @@ class Behind : public ::testing::Test {
 
   EngineGroup group_{network(2)};
   std::array<std::vector<float>, 2> data_;
+  std::size_t elements_ = 20000;
 };
 
 TEST_F(Behind, WhoWaitsForAnOperationThatItsRootGaveUpIsToldAndMeetsItInTheNext) {
@@ -102,6 +103,23 @@ TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
   pass(200ms);
   EXPECT_FALSE(waiting.done);
   EXPECT_GT(group_.engine(0).endpoint().counters().repair_requests, 1u);
+  mended = true;
+  expect_left(waiting);
+}
+
+// Few elements are sent from a copy: the root's call is over long before its deadline ends the
+// round.
+TEST_F(Behind, WhoLacksWhatTheRootNoLongerSendsIsTold) {
+  bool mended = false;
+  group_.filter = [&](Rank from, Rank, ByteSpan datagram) {
+    return mended || from != 0 || !testing::data_header_of(datagram);
+  };
+  elements_ = 10;
+  const Request& sent = broadcast(0, 100ms);
+  const Request& waiting = broadcast(1, 10s);
+  pass(50ms);
+  EXPECT_TRUE(sent.done && sent.status.ok());
+  pass(100ms);
   mended = true;
   expect_left(waiting);
 }
@@ -154,13 +172,16 @@ class Messages : public ::testing::Test {
   Request& send(EngineGroup& group, Rank from, Rank to, std::vector<float>& data) {
     OperationSpec spec{.kind = OperationKind::send, .peer = to};
     spec.input = std::span(data);
+    spec.options.delivery = exact(deadline_);
     return group.submit(from, spec);
   }
   Request& receive(EngineGroup& group, Rank to, Rank from, std::vector<float>& data) {
     OperationSpec spec{.kind = OperationKind::recv, .peer = from};
     spec.output = std::span(data);
+    spec.options.delivery = exact(deadline_);
     return group.submit(to, spec);
   }
+  Duration deadline_ = 60s;
 };
 
 TEST_F(Messages, AreMatchedInOrderPerPairWhateverHappensElsewhere) {
@@ -212,6 +233,34 @@ TEST_F(Messages, ALargeOneWaitsForItsReceiverAndASmallOneDoesNot) {
   ASSERT_TRUE(group.run({&large_sent, &small_received, &large_received}));
   EXPECT_EQ(small_in, std::vector<float>(10, 2.0f));
   EXPECT_EQ(large_in, large);
+}
+
+// A receive hears that the send which it waits for was given up, whichever was called first, and
+// the next two meet.
+TEST_F(Messages, ASendThatIsGivenUpEndsItsReceive) {
+  for (const bool late : {false, true}) {
+    EngineGroup group(network(2));
+    std::vector<float> out(100000, 1.0f), in(100000);
+    bool mended = false;
+    group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+      return mended || from != 0 || !testing::data_header_of(datagram);
+    };
+    deadline_ = 100ms;
+    Request& sent = send(group, 0, 1, out);
+    deadline_ = 10s;
+    Request* received = late ? nullptr : &receive(group, 1, 0, in);
+    group.run_until([] { return false; }, 200ms);
+    EXPECT_EQ(sent.status.code(), StatusCode::kDeadlineExceeded) << sent.status.text();
+    mended = true;
+    if (late) received = &receive(group, 1, 0, in);
+    ASSERT_TRUE(group.run({received}, 1s)) << "waits for its deadline";
+    EXPECT_EQ(received->status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_NE(received->status.text().find("rank 0 gave it up at its own deadline"),
+              std::string_view::npos)
+        << received->status.text();
+    ASSERT_TRUE(group.run({&send(group, 0, 1, out), &receive(group, 1, 0, in)}, 1s));
+    EXPECT_EQ(in, out);
+  }
 }
 
 TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {

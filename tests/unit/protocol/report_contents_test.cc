@@ -99,5 +99,25 @@ TEST_F(Contents, WhatIsAboutToFailGoesBeforeOtherMessages) {  // WIRE 3.5
   EXPECT_EQ(said.point_opened_below, 2u);
 }
 
+TEST_F(Contents, SaysAFewTimesWhichMessagesWereGivenUp) {  // WIRE 3.17
+  PeerMessages& messages = table_.make_messages(1);
+  for (std::uint32_t number = 0; number < limits::kGivenUpMax + 1u; ++number)
+    messages.give_up(7, number);
+  messages.give_up(7, limits::kGivenUpMax);  // again
+  wire::Report said = report();
+  ASSERT_EQ(said.open_count, static_cast<std::uint32_t>(limits::kGivenUpMax));
+  EXPECT_EQ(said.open[0].round, 1u) << "the oldest made room";
+  EXPECT_TRUE(said.open[0].failed() && said.open[0].sending);
+  for (int i = 0; i < limits::kGivenUpReports; ++i) messages.rotate();
+  EXPECT_EQ(report().open_count, 0u);
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
+  message(1, true);
+  message(1, false);
+  messages.give_up(7, 9);
+  said = report();
+  EXPECT_EQ(receives(said), 1);
+  EXPECT_TRUE(said.open[said.open_count - 1].sending && !said.open[said.open_count - 1].failed());
+}
+
 }  // namespace
 }  // namespace leeway::protocol

@@ -203,6 +203,7 @@ TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
     Report in = report(3);
     in.open[0].failure = code;
     in.open[0].about = 0x1234;
+    in.open[0].second_hand = code == StatusCode::kDeadlineExceeded;
     in.open[0].other = tag();
     in.open[0].other.count = 7;
     const Datagram datagram = report_datagram(in);
@@ -212,11 +213,31 @@ TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
     ASSERT_EQ(decode_report(datagram, out), Refusal::none);
     EXPECT_EQ(out.open[0].failure, code);
     EXPECT_EQ(out.open[0].about, 0x1234);
+    EXPECT_EQ(out.open[0].second_hand, in.open[0].second_hand);
     EXPECT_EQ(out.open[0].tag, in.open[0].tag);
     EXPECT_EQ(out.open[0].other, mismatch ? in.open[0].other : OperationTag{});
     EXPECT_FALSE(out.open[2].failed());
     EXPECT_EQ(out.open[2].tag, in.open[2].tag);
   }
+}
+
+// WIRE 3.17
+TEST(PacketReport, AMessageThatIsGivenUpSurvivesTheRoundTrip) {
+  Report in;
+  in.open_count = 1;
+  in.open[0] = {.round = 5,
+                .point_to_point = true,
+                .sending = true,
+                .message_tag = 9,
+                .failure = StatusCode::kDeadlineExceeded};
+  Report out;
+  const Datagram datagram = report_datagram(in);
+  EXPECT_EQ(datagram.size(), report_bytes(in));
+  ASSERT_EQ(decode_report(datagram, out), Refusal::none);
+  EXPECT_EQ(out.open[0].failure, StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(out.open[0].message_tag, 9u);
+  in.open[0].sending = false;
+  EXPECT_EQ(decode_report(report_datagram(in), out), Refusal::field) << "only sends are given up";
 }
 
 TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {

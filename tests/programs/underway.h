@@ -1,0 +1,81 @@
+// One call of one rank: the memory that it uses, and how it is waited for.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "programs/library.h"
+
+namespace leeway::programs {
+
+inline constexpr std::size_t kGuard = 64;
+inline constexpr std::byte kGuardByte{0xA5};
+inline constexpr std::byte kEmptyByte{0x00};
+
+// Memory with a guard on either side.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(std::size_t bytes, std::size_t shift)
+      : bytes_(bytes), shift_(shift), memory_(bytes + 2 * kGuard + shift + kGuard, kGuardByte) {
+    std::fill_n(data(), bytes_, kEmptyByte);
+  }
+  std::byte* data() {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + (kGuard - begin % kGuard) + kGuard + shift_;
+  }
+  bool whole() {
+    if (memory_.empty()) return true;
+    const std::byte* const from = data();
+    const std::byte* const to = from + bytes_;
+    const std::byte* const end = memory_.data() + memory_.size();
+    const auto is_guard = [](std::byte one) { return one == kGuardByte; };
+    return std::all_of(from - kGuard, from, is_guard) && std::all_of(to, end, is_guard);
+  }
+
+ private:
+  std::size_t bytes_ = 0;
+  std::size_t shift_ = 0;
+  std::vector<std::byte> memory_;
+};
+
+inline testing::TypedTensor copy_of(DataType type, const void* data, std::size_t count) {
+  testing::TypedTensor tensor(type, count);
+  if (count > 0) std::memcpy(tensor.view().data, data, count * size_of(type));
+  return tensor;
+}
+
+// A call that is under way, or was made.
+struct Underway {
+  const Step* step = nullptr;
+  int number = 0;  // of the step
+  int rank = 0;
+  int size = 1;
+  int due = 0;
+  Way::How how = Way::How::blocking;
+  Extent extent;
+  Buffer input;
+  Buffer output;
+  testing::TypedTensor sent;
+  testing::TypedTensor before;  // what the output of a lossy call held
+  std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::vector<Buffer> parts;  // of messages
+  std::vector<std::size_t> envelopes;
+  Call call;
+  std::unique_ptr<Flight> flight;
+  std::chrono::steady_clock::time_point begun;
+  // Of a callback.
+  std::mutex mutex;
+  std::condition_variable told;
+  std::unique_ptr<Outcome> outcome;
+};
+
+}  // namespace leeway::programs
