@@ -367,7 +367,7 @@ void Endpoint::tell_failure(const Round& round, StatusCode code, const Blame& bl
        .tag = round.plan->tag,
        .code = code,
        .about = blame.rank,
-       .second_hand = blame.second_hand,
+       .first = blame.first,
        .other = blame.tag,
        .pair_sends = {round.plan->pair_sends.begin(), round.plan->pair_sends.end()},
        .pair_receives = {round.plan->pair_receives.begin(), round.plan->pair_receives.end()}});

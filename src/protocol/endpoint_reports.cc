@@ -212,8 +212,7 @@ void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::
   }
   Told told{.by = from, .code = theirs.failure, .about = theirs.about};
   if (theirs.point_to_point) told.about = config_.self;
-  if (theirs.second_hand && theirs.about < config_.size && theirs.about != config_.self)
-    told = {.by = theirs.about, .code = theirs.failure};
+  if (theirs.first < config_.size && theirs.first != config_.self) told.by = theirs.first;
   if (round.told.by == kNoRank) round.told = told;
   if (told.code == StatusCode::kDeadlineExceeded) note_cut(round, from, told.by);
   if (round.plan->stands_in && round.plan->tag.delivery == Delivery::Kind::exact)

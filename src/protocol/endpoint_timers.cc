@@ -236,9 +236,8 @@ void Endpoint::end_as_told(Instant now, Round& round) {
   const Told& told = round.told;
   finish(now, round,
          failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
-         told.code == StatusCode::kDeadlineExceeded
-             ? Blame{.rank = told.by, .second_hand = true}
-             : Blame{.rank = told.about != kNoRank ? told.about : told.by});
+         {.rank = told.about != kNoRank ? told.about : told.by,
+          .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for

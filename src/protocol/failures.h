@@ -25,7 +25,7 @@ class Failures {
     wire::OperationTag tag;
     StatusCode code = StatusCode::kInternal;
     Rank about = kNoRank;      // the rank that the error names
-    bool second_hand = false;  // it failed there first, for this reason
+    Rank first = kNoRank;      // where it failed first, for this reason
     wire::OperationTag other;  // what that rank means; of a mismatch
     // By rank, where ranks compare in pairs; else empty.
     std::vector<std::uint64_t> pair_sends;
@@ -64,7 +64,7 @@ class Failures {
                           .tag = failure.tag,
                           .failure = failure.code,
                           .about = failure.about,
-                          .second_hand = failure.second_hand,
+                          .first = failure.first,
                           .other = failure.other};
     if (!failure.pair_sends.empty())
       wire::tell_pair(failure.pair_sends[peer], failure.pair_receives[peer], entry.tag);

@@ -43,7 +43,7 @@ struct Told {
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
-  bool second_hand = false;  // the operation failed there first, for the same reason
+  Rank first = kNoRank;  // where the operation failed first, for the same reason
 };
 
 struct MessageStream;

@@ -118,7 +118,7 @@ std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
 std::uint8_t settled_flags(const OpenRound& round) {
   return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
                                    (round.spread_settled ? 4 : 0) |
-                                   (round.sending || round.second_hand ? 8 : 0) |
+                                   (round.sending || round.first != kNoRank ? 8 : 0) |
                                    (round.failed() ? 16 : 0));
 }
 
@@ -176,6 +176,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
   if (!round.failed()) return;
   writer.put(static_cast<std::uint8_t>(round.failure));
   writer.put(round.about);
+  if (round.first != kNoRank) writer.put(round.first);
   if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
 }
 
@@ -220,7 +221,8 @@ bool read_open_round(Reader& reader, OpenRound& round) {
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
   round.sending = round.point_to_point && (flags & 8) != 0;
-  round.second_hand = !round.point_to_point && (flags & 8) != 0;
+  const bool second_hand = !round.point_to_point && (flags & 8) != 0;
+  round.first = kNoRank;
   round.failure = StatusCode::kOk;
   round.about = kNoRank;
   if (round.point_to_point) {
@@ -229,9 +231,10 @@ bool read_open_round(Reader& reader, OpenRound& round) {
     return read_message(reader, round) && (round.sending || !given_up);
   }
   bool known = read_tag(reader, round.tag);
-  if ((flags & 16) == 0) return known && !round.second_hand;
+  if ((flags & 16) == 0) return known && !second_hand;
   known &= read_enum(reader.get<std::uint8_t>(), StatusCode::kInternal, round.failure);
   round.about = reader.get<std::uint16_t>();
+  if (second_hand) round.first = reader.get<std::uint16_t>();
   if (round.failure == StatusCode::kMismatch) known &= read_tag(reader, round.other);
   return known && round.failed();
 }
@@ -505,8 +508,9 @@ std::size_t report_bytes(const Report& report) {
 
 std::size_t entry_bytes(const OpenRound& round) {
   if (round.point_to_point) return kOpenMessageBytes;
-  if (round.failure == StatusCode::kMismatch) return kDisputedRoundBytes;
-  return round.failed() ? kFailedRoundBytes : kOpenRoundBytes;
+  const std::size_t told = round.first != kNoRank ? sizeof(Rank) : 0;
+  if (round.failure == StatusCode::kMismatch) return kDisputedRoundBytes + told;
+  return round.failed() ? kFailedRoundBytes + told : kOpenRoundBytes;
 }
 
 std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {

@@ -159,8 +159,8 @@ struct OpenRound {
   // it up at its deadline, kDeadlineExceeded; nothing else travels.
   StatusCode failure = StatusCode::kOk;
   Rank about = kNoRank;  // the rank that the reporter's error names; kNoRank: none
-  // (failed collective) It failed at `about` first, for this reason, and the reporter was told.
-  bool second_hand = false;
+  // (failed collective) It failed there first, for this reason, and the reporter was told.
+  Rank first = kNoRank;
   OperationTag other;  // (mismatch) what that rank means
 
   bool failed() const { return failure != StatusCode::kOk; }
