@@ -168,7 +168,7 @@ rank absentzero 1 absentzero1 LEEWAY_JOIN_TIMEOUT_MS=13000
 
 pair late
 rank late 0 late0
-sleep 11
+sleep 13
 rank late 1 late1
 
 for pid in "${ranks[@]}"; do
