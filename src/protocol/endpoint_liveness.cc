@@ -174,7 +174,7 @@ void Endpoint::lose_group_member(Instant now, Rank from) {
 Status Endpoint::gave_up_by(Rank peer) const {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
-                       "for its peer time-out: leave, and join again",
+                       "for its peer time-out: close this communicator; a group takes nobody back",
                        known_as(config_.names, config_.self), known_as(config_.names, peer));
 }
 

@@ -19,10 +19,10 @@ std::string format_path(const char* text, Values... values) {
 }
 
 std::string firewall_text(const PathsReport& report) {
-  std::string port = "29501 (LEEWAY_PORT=29501 on all hosts; now the system chooses)";
+  std::string port = "29501 and up (LEEWAY_PORT=29501 on all hosts; now the system chooses)";
   if (report.udp_port != 0)
-    port =
-        std::to_string(report.udp_port) + " (LEEWAY_PORT; a host's next ranks have the next ports)";
+    port = std::to_string(report.udp_port) +
+           " and up (LEEWAY_PORT), one for each rank and lane of a host";
   std::string tcp = "that of LEEWAY_RENDEZVOUS";
   const std::size_t colon = report.rendezvous.rfind(':');
   if (colon != std::string::npos) tcp = report.rendezvous.substr(colon + 1);
