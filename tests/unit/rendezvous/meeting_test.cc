@@ -267,7 +267,7 @@ TEST(Meeting, ListsMissingRanksToEveryoneOverAnyStore) {
   std::vector<Joining> joining;
   for (const int rank : {0, 1, 3}) {
     LocalConfiguration local = over(store, rank, 5);
-    local.join_timeout = rank == 3 ? 800ms : 20s;  // the least patient decides
+    local.join_timeout = rank == 3 ? 2500ms : 20s;  // the least patient decides
     joining.push_back(join(local));
   }
   const Stopwatch watch;
