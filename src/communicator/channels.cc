@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "base/philox.h"
 #include "base/thread.h"
@@ -28,9 +29,41 @@ bool is_exact(const collective::OperationSpec& spec) {
 
 }  // namespace
 
+// A thread is in abort(). Callbacks that it calls from there may end the communicator.
+class Channels::Aborting {
+ public:
+  explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost_) {
+    ++channels.aborting_;
+    innermost_ = this;
+  }
+  Aborting(const Aborting&) = delete;
+  Aborting& operator=(const Aborting&) = delete;
+  ~Aborting() {
+    innermost_ = outer_;
+    if (channels_ != nullptr) --channels_->aborting_;
+  }
+
+  // This thread's own never end before it destroys the communicator.
+  static void await_others(Channels& channels) {
+    int own = 0;
+    for (Aborting* one = innermost_; one != nullptr; one = one->outer_) {
+      if (one->channels_ != &channels) continue;
+      one->channels_ = nullptr;
+      ++own;
+    }
+    while (channels.aborting_ > own && !channels.forked()) std::this_thread::yield();
+  }
+
+ private:
+  static inline thread_local Aborting* innermost_ = nullptr;
+  Channels* channels_;  // null: the communicator has gone
+  Aborting* const outer_;
+};
+
 Channels::Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(datagrams)) {}
 
 Channels::~Channels() {
+  Aborting::await_others(*this);
   if (hierarchy_ != nullptr) hierarchy_->close();
   if (lanes_ != nullptr && driving::in_callback())
     lanes_->abort(driving::kDestroyed);  // as channels do by themselves
@@ -176,6 +209,7 @@ std::uint32_t Channels::count_shrink(std::uint64_t group) {
 }
 
 void Channels::abort(const char* how) {
+  const Aborting aborting(*this);
   if (hierarchy_ != nullptr) hierarchy_->abort(how);
   if (near_ != nullptr) near_->abort(how);
   abort_datagrams(how);

@@ -113,6 +113,8 @@ class Channels {
   // As Communicator::notify_payload().
   void ring();
 
+  // The destructor waits for those that other threads are in: a call that abort() ends may return
+  // before abort() does, and its caller destroy the communicator.
   void abort(const char* how = driving::kAborted);
   // What abort() does to datagrams. It waits for nobody.
   void abort_datagrams(const char* how);
@@ -133,6 +135,7 @@ class Channels {
 
  private:
   friend class Lineage;
+  class Aborting;
   Channel& channel_of(const collective::OperationSpec& spec);
   Status check(const collective::OperationSpec& spec) const;
   // Takes the place of a collective that does not go straight through memory, and notes that there.
@@ -154,6 +157,7 @@ class Channels {
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::shared_ptr<NearCalls> near_;       // may be null
   std::atomic<std::uint64_t> places_{0};  // taken, where no memory is shared
+  std::atomic<int> aborting_{0};          // threads in abort()
   std::mutex shrinks_mutex_;
   std::map<std::uint64_t, std::uint32_t> shrinks_;  // by group
 };

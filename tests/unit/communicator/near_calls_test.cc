@@ -227,6 +227,21 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
+// As a watchdog does it: the call that it ends returns before abort() does.
+TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
+  for (int round = 0; round < 30; ++round) {
+    Group group = near_group(2);
+    Communicator* const watched = group[0].get();
+    std::thread caller([&] {
+      EXPECT_EQ(group[0]->barrier().status().code(), StatusCode::kCancelled);
+      group[0].reset();
+    });
+    while (counter(*watched, "near_calls") == 0) std::this_thread::yield();
+    watched->abort();
+    caller.join();
+  }
+}
+
 // In a callback there is no time to let calls end.
 TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
   Group group = near_group(2);
