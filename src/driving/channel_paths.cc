@@ -87,7 +87,13 @@ PathFacts Channel::facts_of(Rank peer) {
   facts.own = driver_->where_->address_of(slots_[config().self]);
   facts.theirs = driver_->where_->address_of(slots_[peer]);
   facts.refused = driver_->where_->refusals_to(slots_[peer]);
-  facts.stranger = driver_->where_->last_stranger();
+  // What a rank sent before this process knew of it is no stranger's.
+  const NetworkAddress stranger = driver_->where_->last_stranger();
+  const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
+    return driver_->where_->address_of(slot) == stranger;
+  });
+  if (is_rank) return facts;
+  facts.stranger = stranger;
   facts.from_strangers = driver_->transport_->counters().from_strangers;
   return facts;
 }

@@ -196,8 +196,8 @@ void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
                  seen.rank);
     } else if (now == PeerState::dead) {
       log_.print(LogLevel::error, "peer dead",
-                 "\"%s\": rank %u is given up: exact calls with it fail, lossy ones go on without "
-                 "it",
+                 "\"%s\": rank %u is given up: calls with it fail, but those whose delivery and "
+                 "spread are lossy; shrink() goes on without it",
                  seen.name, seen.rank);
     } else if (known == PeerState::suspect && now == PeerState::alive) {
       log_.print(LogLevel::info, "peer back", "\"%s\": rank %u is heard again", seen.name,

@@ -112,6 +112,11 @@ std::array<char, 140> describe(const wire::OperationTag& tag) {
     const int more = std::snprintf(text.data() + end, text.size() - end, format, value);
     end = std::min<std::size_t>(text.size(), end + more);
   };
+  if (tag.spread != tag.delivery) {
+    const int more = std::snprintf(text.data() + end, text.size() - end, " spread %s",
+                                   to_string(tag.spread).data());
+    end = std::min<std::size_t>(text.size(), end + more);
+  }
   if (tag.root != kNoRank) add(" root %u", tag.root);
   if (tag.confirm_use) add(" confirm_use", 0);
   if (tag.parts == wire::kBySites) {
