@@ -32,21 +32,21 @@ bool is_exact(const collective::OperationSpec& spec) {
 // A thread is in abort(). Callbacks that it calls from there may end the communicator.
 class Channels::Aborting {
  public:
-  explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost_) {
+  explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost) {
     ++channels.aborting_;
-    innermost_ = this;
+    innermost = this;
   }
   Aborting(const Aborting&) = delete;
   Aborting& operator=(const Aborting&) = delete;
   ~Aborting() {
-    innermost_ = outer_;
+    innermost = outer_;
     if (channels_ != nullptr) --channels_->aborting_;
   }
 
   // This thread's own never end before it destroys the communicator.
   static void await_others(Channels& channels) {
     int own = 0;
-    for (Aborting* one = innermost_; one != nullptr; one = one->outer_) {
+    for (Aborting* one = innermost; one != nullptr; one = one->outer_) {
       if (one->channels_ != &channels) continue;
       one->channels_ = nullptr;
       ++own;
@@ -55,7 +55,7 @@ class Channels::Aborting {
   }
 
  private:
-  static inline thread_local Aborting* innermost_ = nullptr;
+  static inline thread_local Aborting* innermost = nullptr;
   Channels* channels_;  // null: the communicator has gone
   Aborting* const outer_;
 };

@@ -37,7 +37,7 @@ TEST(DoctorPaths, TextSaysWhatFirewallsMustLetThrough) {
   const std::string text = to_text(report);
   EXPECT_THAT(text, HasSubstr("2 ranks over udp, NOT sealed"));
   EXPECT_THAT(text, HasSubstr("     0     1    20.00 ms  21.00 ms     90.0 Mb/s    1.50 %"));
-  EXPECT_THAT(text, HasSubstr("UDP, port 29501 (LEEWAY_PORT=29501"));
+  EXPECT_THAT(text, HasSubstr("UDP, port 29501 and up (LEEWAY_PORT=29501"));
   EXPECT_THAT(text, HasSubstr("TCP, port 29500: from all hosts"));
   EXPECT_THAT(to_json(report), HasSubstr("\"bits_per_second\": 90000000.0"));
 }

@@ -127,10 +127,11 @@ Status Gathering::put(const char* what, const std::string& value) {
                      ByteSpan(reinterpret_cast<const std::byte*>(value.data()), value.size()));
 }
 
-// By rank. Empty: it put nothing in time.
+// By rank. A value is empty if its rank put nothing in time.
 std::vector<std::string> Gathering::get_all(const char* what, Duration patience) {
   std::vector<std::string> keys;
   std::vector<std::string> values(static_cast<std::size_t>(size_));
+  keys.reserve(values.size());
   for (int rank = 0; rank < size_; ++rank) keys.push_back(key_of(what, rank));
   int left = size_;
   (void)store_->get_each(keys, patience, [&](std::size_t at, const std::vector<std::byte>& value) {
