@@ -33,8 +33,8 @@ void in_parent() {
   kept().mutex.unlock();
 }
 
-// Only calls that are safe after the fork of a process with threads. A number stays taken, since
-// the object that has it may yet close it.
+// The handler makes only calls that are safe after the fork of a process with threads. A number
+// stays taken, since the object that has it may yet close it.
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -65,7 +65,7 @@ KeptFromChildren::KeptFromChildren(int descriptor) : descriptor_(descriptor) {
   kept().descriptors.push_back(descriptor);
 }
 
-// In a forked child the list knows the parent's no more.
+// A forked child's list no longer has the parent's descriptors.
 void KeptFromChildren::release() {
   if (descriptor_ < 0) return;
   const std::lock_guard lock(kept().mutex);

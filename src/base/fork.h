@@ -1,5 +1,5 @@
-// What a child of this process has of it. A forked child has the memory and none of the threads; a
-// child by fork() or exec() has the descriptors, unless they are kept from it.
+// Things that children of this process inherit. A forked child has its memory and none of its
+// threads. A child by fork() or exec() has its descriptors, unless they are kept from it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class KeptFromChildren {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  // Before the descriptor is closed: its number is soon another's.
+  // Must run before the descriptor is closed: another one soon has its number.
   ~KeptFromChildren() { release(); }
   void release();
 

@@ -16,6 +16,10 @@ struct NetworkAddress {
   friend bool operator==(const NetworkAddress&, const NetworkAddress&) = default;
 };
 
+// Whether the address is IPv4 inside IPv6.
+bool is_mapped(const std::array<std::uint8_t, 16>& ip);
+// "10.0.0.1", "fe80::1"
+std::string ip_text(const std::array<std::uint8_t, 16>& ip);
 // "10.0.0.1:80", "[fe80::1]:80"
 std::string to_text(const NetworkAddress& address);
 

@@ -410,7 +410,7 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
   outcome.finish(failure_, now);
 }
 
-// Nobody knows what the part of a rank lacks that was not heard: all that it brought counts as
+// A rank that was not heard could not say what its part lacks: all that it brought counts as
 // missing.
 void HierarchicalCall::add_tallies(CollectiveReport& report) const {
   const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());

@@ -63,7 +63,7 @@ class HierarchicalCall {
   void on_done(const Leg& leg, const Request& request, Instant now);
   // The call cannot go on. Legs that have not begun only take their places.
   void fail(const Status& status);
-  // The same of one that has failed, by whoever knows more of the reason.
+  // Replaces the failure of a call that has failed by one that says more of the reason.
   void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
   // All legs are over.
@@ -114,7 +114,7 @@ class HierarchicalCall {
   std::vector<float> residual_;
   std::vector<float> control_;
   std::vector<double> units_;  // by piece; of a reduce_scatter by site
-  // Of a lossy all_reduce, what only one rank of the site knows, and what all of them know.
+  // Numbers of a lossy all_reduce that each rank of a site tells the others of its site.
   enum Tally : std::size_t {
     kHeard,    // 1
     kMissing,  // elements of the rank's part that the hop across did not bring

@@ -211,7 +211,7 @@ void Node::on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_secon
   relays_[relay].limit(now, bytes_per_second);
 }
 
-// Of what goes through a relay that limits it.
+// Charges a train that goes through a limiting relay to that relay's pace.
 void Node::note_relayed(Instant now, const protocol::TrainBuffer& out) {
   const Rank slot = out.to();
   if (slot >= relayed_.size() || relayed_[slot].relay >= relays_.size()) return;
@@ -221,7 +221,7 @@ void Node::note_relayed(Instant now, const protocol::TrainBuffer& out) {
   if (pace.opens_at() > now) hold_relayed(now, relayed_[slot].relay);
 }
 
-// All paths through it, since it has one share for all.
+// Holds all paths through the relay, since it has one share for all of them.
 void Node::hold_relayed(Instant now, Rank relay) {
   const Instant opens_at = relays_[relay].opens_at();
   for (Rank slot = 0; slot < relayed_.size(); ++slot) {

@@ -182,7 +182,7 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
   }
 }
 
-// Which rank lacks descriptors, threads or memory.
+// Adds to an error about descriptors, threads or memory which rank lacks them.
 Status no_sockets(const Options& options, const Status& status) {
   if (status.code() != StatusCode::kResourceExhausted) return status;
   return Status::error(status.code(), "rank %d cannot open its sockets: %s",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/fnv.h"
 #include "base/philox.h"
 #include "base/thread.h"
 #include "driving/fork.h"
@@ -34,12 +35,9 @@ constexpr std::size_t kPieceBytesNear = std::size_t{4} << 20;
 constexpr std::array kNames = {"/reduce", "/across", "/spread"};
 constexpr std::array kPrefixes = {"reduce_", "across_", "spread_"};
 
-// FNV-1a; never 0.
-std::uint64_t digest_of(std::span<const std::byte> bytes) {
-  std::uint64_t digest = 0xCBF29CE484222325;
-  for (const std::byte byte : bytes)
-    digest = (digest ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3;
-  return std::max<std::uint64_t>(digest, 1);
+// The digest is never 0, which stands for no site.
+std::uint64_t digest_of(std::string_view name) {
+  return std::max<std::uint64_t>(fnv1a(name), 1);
 }
 
 std::size_t bytes_of(const OperationSpec& spec) {
@@ -50,17 +48,17 @@ std::size_t bytes_of(const OperationSpec& spec) {
 
 Result<std::uint64_t> site_of(const Options& options) {
   if (options.site.empty()) return std::uint64_t{0};
-  if (options.site != kHostAsSite) return digest_of(std::as_bytes(std::span(options.site)));
+  if (options.site != kHostAsSite) return digest_of(options.site);
   const auto host = transport::this_host();
   if (!host.ok()) return host.status();
-  return digest_of(host->boot);
+  return digest_of({reinterpret_cast<const char*>(host->boot.data()), host->boot.size()});
 }
 
 Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options,
                      bool far)
     : sites_(sites),
       parent_(parent),
-      generation_(driving::fork_generation()),
+      generation_(fork_generation()),
       least_bytes_(far ? kLeastBytesFar : kLeastBytesNear),
       piece_bytes_(far ? kPieceBytesFar : kPieceBytesNear) {
   const Lineage lineage(parent);
@@ -239,7 +237,7 @@ bool Hierarchy::is_advancing_elsewhere() {
 }
 
 void Hierarchy::close() {
-  if (generation_ != driving::fork_generation()) {  // the lock may be the parent's
+  if (generation_ != fork_generation()) {  // the lock may be the parent's
     for (auto& tier : tiers_) tier.reset();
     return;
   }

@@ -38,7 +38,7 @@ NearCalls::NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Cha
       parent_(parent),
       side_(std::move(side)),
       options_(options),
-      generation_(driving::fork_generation()),
+      generation_(fork_generation()),
       station_(file_.arena(),
                {.now = driving::steady_now, .look = [this](Instant) { return look(); }}),
       caller_(station_, file_.folder(), near::file_name(file_.name())) {
@@ -54,7 +54,7 @@ bool NearCalls::has_room() {
 }
 
 Result<CollectiveReport> NearCalls::run(const Spec& spec) {
-  if (generation_ != driving::fork_generation()) return driving::forked();
+  if (generation_ != fork_generation()) return driving::forked();
   const Instant submitted = driving::steady_now();
   const std::uint64_t number = take_turn();
   if (number == 0) return driving::Driver::wait(*enqueue(spec));
@@ -64,7 +64,7 @@ Result<CollectiveReport> NearCalls::run(const Spec& spec) {
 }
 
 std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
-  if (generation_ == driving::fork_generation()) return enqueue(spec);
+  if (generation_ == fork_generation()) return enqueue(spec);
   auto refused = std::make_shared<WorkState>(spec);
   refused->request.status = driving::forked();
   refused->request.done = refused->done = true;
@@ -74,7 +74,7 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
 std::uint64_t NearCalls::note_elsewhere() {
   const std::lock_guard lock(mutex_);
   ++issued_;
-  // After its end this rank counts otherwise than its peers.
+  // A rank that has ended no longer counts calls as its peers do.
   if (ended_ == nullptr) station_.go_elsewhere(issued_);
   return issued_;
 }
@@ -219,7 +219,7 @@ void NearCalls::stop_looking() {
 }
 
 Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
-  if (generation_ != driving::fork_generation()) return driving::forked();
+  if (generation_ != fork_generation()) return driving::forked();
   std::uint64_t number = 0;
   {
     std::unique_lock lock(mutex_);
@@ -246,7 +246,7 @@ void NearCalls::cancel_queued() {
 }
 
 void NearCalls::abort(const char* how) {
-  if (generation_ != driving::fork_generation()) return;
+  if (generation_ != fork_generation()) return;
   {
     const std::lock_guard lock(mutex_);
     ended_ = how;
@@ -270,7 +270,7 @@ void NearCalls::add_counters(Channel::Counters& rows) const {
 }
 
 bool NearCalls::close() {
-  if (generation_ != driving::fork_generation()) {  // the thread is the parent's
+  if (generation_ != fork_generation()) {  // the thread is the parent's
     (void)new (std::nothrow) std::shared_ptr<NearCalls>(shared_from_this());
     return false;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }

@@ -39,9 +39,9 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
 
  private:
   // The call is the parent's.
-  bool forked() const { return generation_ != driving::fork_generation(); }
+  bool forked() const { return generation_ != fork_generation(); }
 
-  const std::uint32_t generation_ = driving::fork_generation();
+  const std::uint32_t generation_ = fork_generation();
   std::atomic<bool> done_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -80,7 +80,7 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
 
  private:
-  // What moves: a socket, and the driver over it.
+  // A socket and the driver over it, which move together.
   struct Opened {
     std::shared_ptr<driving::Driver> driver;
     transport::UdpTransport* udp = nullptr;  // the driver's

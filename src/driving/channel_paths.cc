@@ -71,7 +71,7 @@ void Channel::probe_who_came(std::vector<bool>& met) {
   }
 }
 
-// Under a Session.
+// The caller has a Session.
 PathFacts Channel::facts_of(Rank peer) {
   const protocol::Link& link = endpoint().link(peer);
   PathFacts facts{.self = config().self,

@@ -6,8 +6,6 @@
 
 namespace leeway::driving {
 
-using leeway::fork_generation;
-
 // What every call of a communicator that was made before a fork says in the child.
 Status forked();
 

@@ -1,4 +1,4 @@
-// What is known of a path that was not proved, and what an operator reads of it: addresses, counts,
+// Facts about a path that was not proved, and the text that an operator reads: addresses, counts,
 // the system's error, which way is broken, and what to do.
 #pragma once
 
@@ -22,7 +22,8 @@ struct PathFacts {
   std::uint32_t sent = 0;
   std::uint32_t arrived = 0;  // of these, as the peer reported
   std::uint32_t came = 0;     // of all communicators of the two processes
-  // As all ranks were told, or where the peer was found since. Not known: the transport has none.
+  // Addresses as all ranks were told them, or where the peer was found since. They are not known if
+  // the transport has none.
   NetworkAddress own;
   NetworkAddress theirs;
   transport::SendRefusals refused;

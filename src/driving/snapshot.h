@@ -85,7 +85,7 @@ struct UplinkView {
   double noise = 0;  // share of losses that are taken for the network's own
 };
 
-// Of a process through which this one sends for want of a path, and which had no share for all.
+// A process that relays for this one, and had no share for all that it was asked to relay.
 struct RelayView {
   Rank process = kNoRank;
   NetworkAddress address;
@@ -97,8 +97,8 @@ struct Snapshot {
   TransportKind kind = TransportKind::udp;
   bool sealed = false;
   TransportCounters wire;
-  // What the system refused to send last, and where that was to go. The count is 0: nothing, or the
-  // transport's peers have no network addresses.
+  // The system's latest refusals to send, and their destination. The count is 0 if there were none,
+  // or if peers have no network addresses.
   transport::SendRefusals refused_sends;
   NetworkAddress refused_to;
   seal::Counters seal;                                   // where it is sealed

@@ -26,7 +26,7 @@ struct WorkState {
 
   // The operation is the parent's, which goes on with it: nobody in this process does.
   bool orphaned() const {
-    return generation_ != driving::fork_generation() && !done.load(std::memory_order_acquire);
+    return generation_ != fork_generation() && !done.load(std::memory_order_acquire);
   }
   // There is nothing to wait for.
   bool over() const { return done.load(std::memory_order_acquire) || orphaned(); }
@@ -64,7 +64,7 @@ struct WorkState {
   }
 
  private:
-  const std::uint32_t generation_ = driving::fork_generation();
+  const std::uint32_t generation_ = fork_generation();
   std::mutex mutex_;
   std::vector<Callback> callbacks_;
 };

@@ -67,7 +67,7 @@ class Secrets {
   void use_for_meetings_only();
   bool for_meetings_only() const { return for_meetings_only_; }
 
-  // What this process proves first. Others that it has are those of processes that have changed
+  // The secret that this process proves first. Its others are those of processes that have changed
   // theirs before or will do so later.
   const Secret& first() const { return all_.front(); }
   // In the order of the file, from its beginning again after the last.

@@ -66,7 +66,7 @@ struct Known {
   LatestHellos hellos;
 };
 
-// What a session has for its callbacks.
+// Context of a session for its callbacks.
 struct Notes {
   std::size_t attempt = 0;
   std::string objection;

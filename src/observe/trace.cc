@@ -252,7 +252,7 @@ void Trace::write(const Note& note) {
   write_record(text.data(), length);
 }
 
-// What a disk does not take is lost, and so is the order of what would come after it.
+// Records that the disk does not take are lost, and records after them would lack their order.
 void Trace::flush() {
   if (std::fflush(file_) == 0 || full_) return;
   full_ = true;

@@ -165,7 +165,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::on_deadline(Instant now, Round& round) {
-  // Whoever still lacks something of it is told why no more comes.
+  // Peers that still lack something of the round are told why no more comes.
   const Rank awaited = longest_silent(now, config_.self, round, links_).peer;
   if (round.plan->point_send) give_message_up(round);
   if (round.done) {

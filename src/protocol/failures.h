@@ -92,7 +92,7 @@ class HeardFailures {
     heard_[next_++ % heard_.size()] = {from, entry};
   }
 
-  // What was said of this collective, and nothing more is known of it.
+  // The failure that was told of this collective, of which nothing more is known.
   Heard take(std::uint32_t round) {
     for (Heard& heard : heard_) {
       if (heard.from != kNoRank && heard.entry.round == round) return std::exchange(heard, {});

@@ -23,7 +23,7 @@ struct PhaseState {
   bool settled = false;             // on_settled() was called
   bool deadline_cut = false;        // by the deadline here
 
-  // Of a flow that a peer's deadline cut: whose.
+  // The rank whose deadline cut a flow of this phase; kNoRank if none did.
   Rank cut_elsewhere() const;
   void set_pass_over(SendFlow& flow, bool over) {
     if (flow.pass_over == over) return;

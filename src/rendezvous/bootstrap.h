@@ -75,7 +75,7 @@ struct LocalConfiguration {
   // 4 or 16 bytes; empty = the address by which this host reaches the rendezvous
   std::vector<std::byte> data_address;
   std::uint16_t data_port = 0;
-  // Nobody told this rank its address: it goes where the meeting shows that others reach it.
+  // The user named no address, so the rank goes where the meeting shows that others reach it.
   bool may_move = false;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
   bool multicast = false;                        // equal on all ranks

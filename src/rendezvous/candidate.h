@@ -59,7 +59,7 @@ struct Candidates {
   LocalConfiguration local;  // what the others are told, also why a transport could not be opened
 
   // The socket of UDP is at this address from now on, with the port that the others were told.
-  // Before connect().
+  // Moves the UDP socket to that address. Must be called before connect().
   Status move_udp(const Options& options, const asio::ip::address& address);
 
   // The candidate of a lane, once for each kind. It knows its peers, not yet its multicast group.

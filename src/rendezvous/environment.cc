@@ -6,6 +6,7 @@
 #include <limits>
 #include <system_error>
 
+#include "base/fnv.h"
 #include "base/limits.h"
 #include "rendezvous/address.h"
 #include "rendezvous/log.h"
@@ -89,7 +90,8 @@ class Reader {
     return value == nullptr || *value == '\0' ? nullptr : value;
   }
 
-  // As of `LEEWAY_PORT=$PORT` where PORT is misspelt: whoever sets a variable wants it to count.
+  // A variable is set and empty after `LEEWAY_PORT=$PORT` where PORT is misspelt. A user who sets a
+  // variable wants it to count.
   Status refuse_empty(const char* name) const {
     const char* const value = get_(name);
     if (value == nullptr || *value != '\0') return Status();
@@ -190,25 +192,17 @@ bool on_one_machine(const Reader& read, const Launcher& launcher) {
          (nodes != nullptr && std::string_view(nodes) == "1");
 }
 
-// FNV-1a: small, and the same on every machine and library, unlike std::hash.
-std::uint64_t hash_of_text(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
 std::uint16_t port_of_job(std::string_view identifier) {
-  return static_cast<std::uint16_t>(kDerivedPortFirst +
-                                    hash_of_text(identifier) % kDerivedPortCount);
+  return static_cast<std::uint16_t>(kDerivedPortFirst + fnv1a(identifier) % kDerivedPortCount);
 }
 
-// Of the start, equal on all its ranks; 0: nobody tells. Slurm's job has several identifiers where
-// its nodes are of several kinds.
+// The identifier of this start, equal on all its ranks, or 0 if the launcher tells none. A job of
+// Slurm has several identifiers where its nodes are of several kinds, so they do not count.
 std::uint64_t start_of(const Reader& read, LauncherKind kind) {
   const char* id = read.text("LEEWAY_RUN_ID");
   if (id == nullptr && kind == LauncherKind::torchrun) id = read.text("TORCHELASTIC_RUN_ID");
   if (id == nullptr && kind == LauncherKind::open_mpi) id = read.text("OMPI_MCA_orte_ess_jobid");
-  return id == nullptr ? 0 : hash_of_text(id);
+  return id == nullptr ? 0 : fnv1a(id);
 }
 
 Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher) {

@@ -105,7 +105,8 @@ class MeetingHost {
   Status invite();
   Status invite_patiently();
   void say_waiting(const std::string& why);
-  std::string waited_for() const;
+  std::string waited_for(const TcpServer::Refusals& refused) const;
+  TcpServer::Refusals refused() const;
   void collect(Duration patience);
   bool admit(Rank rank, ByteSpan value);
   bool hear_outcome(ByteSpan value);

@@ -236,7 +236,7 @@ void MeetingGuest::note_absence() {
   }
 }
 
-// Which ranks it is that rank 0 waits for. A store in which rank 0 is late has its own answer.
+// Notes for which ranks rank 0 waits. A store in which rank 0 is late has its own answer.
 void MeetingGuest::note_missing(std::uint64_t meeting) {
   std::vector<std::string> keys;
   std::vector<bool> is_here(static_cast<std::size_t>(local_.size));

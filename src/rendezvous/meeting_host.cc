@@ -61,7 +61,7 @@ Result<Group> MeetingHost::run() {
     if (!failure_ && missing_ == 0) return conclude();
     if (!failure_) look_at_invitation();
     if (!failure_ && root_.stop.stop_requested()) fail(taken_back(root_));
-    if (!failure_) say_waiting("waits for " + waited_for());
+    if (!failure_) say_waiting("waits for " + waited_for(refused()));
   }
   tell_failure();
   return *failure_;
@@ -92,15 +92,21 @@ void MeetingHost::say_waiting(const std::string& why) {
               why.c_str(), std::chrono::duration<double>(patience_end_ - now).count());
 }
 
-// With what speaks for another secret on them.
-std::string MeetingHost::waited_for() const {
+// Connections that were refused since this meeting began. They speak for another secret on the
+// missing ranks.
+TcpServer::Refusals MeetingHost::refused() const {
+  if (place_.own == nullptr) return {};
+  TcpServer::Refusals refusals = place_.own->refusals();
+  refusals.count -= refused_before_;
+  return refusals;
+}
+
+std::string MeetingHost::waited_for(const TcpServer::Refusals& refused) const {
   const std::vector<Rank> missing = missing_ranks();
-  std::string text = (missing.size() == 1 ? "rank " : "ranks ") + list_ranks(missing);
-  if (place_.own == nullptr) return text;
-  const TcpServer::Refusals refusals = place_.own->refusals();
-  if (refusals.count == refused_before_) return text;
-  return text + "; " + std::to_string(refusals.count - refused_before_) +
-         " connections were refused, the last from " + refusals.from + ": " + refusals.why;
+  const std::string text = (missing.size() == 1 ? "rank " : "ranks ") + list_ranks(missing);
+  if (refused.count == 0) return text;
+  return text + "; " + std::to_string(refused.count) + " connections were refused, the last from " +
+         refused.from + ": " + refused.why;
 }
 
 Status MeetingHost::invite() {
@@ -275,9 +281,10 @@ std::vector<Rank> MeetingHost::missing_ranks() const {
 }
 
 Status MeetingHost::too_few() const {
-  const std::string missing = waited_for();
+  const TcpServer::Refusals refusals = refused();
+  const std::string missing = waited_for(refusals);
   std::string advice;
-  if (missing.find("refused") == std::string::npos) {
+  if (refusals.count == 0) {
     advice = "; are they running, with this address, name (\"" + printable(root_.name) +
              "\") and LEEWAY_RUN_ID, and is the port open to them?";
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <random>
 
+#include "base/fnv.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/printable.h"
 
@@ -18,13 +19,6 @@ std::string hexadecimal(std::uint64_t number) {
   return text.data();
 }
 
-// FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
 // One part of a key: other letters than a key's, and '/', as '%' and two digits.
 std::string key_part(const std::string& name) {
   std::string part;
@@ -38,7 +32,7 @@ std::string key_part(const std::string& name) {
     part += hexadecimal(static_cast<unsigned char>(c)).substr(14);
   }
   if (part.size() <= kNameBytesMax) return part;
-  return part.substr(0, kNameBytesMax - 17) + "%" + hexadecimal(hash_of(name));
+  return part.substr(0, kNameBytesMax - 17) + "%" + hexadecimal(fnv1a(name));
 }
 
 }  // namespace

@@ -4,8 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cctype>
-#include <functional>
-#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -31,7 +30,7 @@ constexpr std::array<const char*, 9> kReadElsewhere = {
     "LEEWAY_NCCL_SEAL",   "LEEWAY_NCCL_REAL",  "LEEWAY_NCCL_STAGING",
     "LEEWAY_NCCL_SMS",    "LEEWAY_COMMAND",    "LEEWAY_NCCL_VERSION"};
 
-// Of the project's own tools, tests and builds: nobody who misspells a name means one of these.
+// Variables of the project's own tools, tests and builds, which no misspelt name means.
 constexpr std::array<std::string_view, 10> kOwn = {
     "LEEWAY_LAUNCHER_PID", "LEEWAY_SLOW_TESTS", "LEEWAY_DEBIAN_MIRROR", "LEEWAY_FRESH_ROOT_",
     "LEEWAY_TEST_",        "LEEWAY_VM_",        "LEEWAY_BUILD_",        "LEEWAY_WITH_",
@@ -77,7 +76,7 @@ std::size_t typos_between(std::string_view one, std::string_view other) {
   return row[other.size()];
 }
 
-// Of a name without its prefix.
+// The words of a name without its prefix.
 std::vector<std::string_view> words_of(std::string_view name) {
   std::vector<std::string_view> words;
   name.remove_prefix(std::min(kPrefix.size(), name.size()));
@@ -95,24 +94,6 @@ bool is_word(std::string_view word, std::string_view meant) {
   return word == meant || (meant.size() >= kLongWord && typos_between(word, meant) == 1);
 }
 
-// As LEEWAY_TLS_CERTIFICATE: one goes on where the other ends.
-bool continues(std::string_view one, std::string_view other) {
-  constexpr std::size_t kLettersMin = 3;
-  const std::size_t same = std::min(one.size(), other.size());
-  return same >= kPrefix.size() + kLettersMin && one.substr(0, same) == other.substr(0, same);
-}
-
-// As LEEWAY_TIMEOUT: all words of one are in the other.
-bool shares_words(const std::vector<std::string_view>& one,
-                  const std::vector<std::string_view>& other) {
-  const auto holds = [](const auto& words, const auto& all) {
-    return std::ranges::all_of(words, [&](std::string_view word) {
-      return std::ranges::any_of(all, [&](std::string_view meant) { return is_word(word, meant); });
-    });
-  };
-  return holds(one, other) || holds(other, one);
-}
-
 // A word that is used for protection alone: LEEWAY_SECRET_KEY_PATH.
 bool names_protection(const std::vector<std::string_view>& words, const char* meant) {
   const std::vector<std::string_view> theirs = words_of(meant);
@@ -122,33 +103,19 @@ bool names_protection(const std::vector<std::string_view>& words, const char* me
   });
 }
 
-// The first of `names` that one of these holds for, in their order.
-template <typename Names>
-const char* first_of(const Names& names,
-                     std::initializer_list<std::function<bool(const char*)>> rules) {
-  for (const auto& rule : rules) {
-    const auto found = std::ranges::find_if(names, rule);
-    if (found != std::ranges::end(names)) return *found;
-  }
-  return nullptr;
-}
-
+// The name that is meant. A word of protection counts before a slip of several letters: what would
+// leave the group open must not be taken for another name.
 const char* nearest_to(const std::string& name) {
-  const std::vector<std::string_view> words = words_of(name);
-  if (words.empty()) return nullptr;
-  const auto has_typos = [&](std::size_t count) {
-    return [&name, count](const char* meant) { return typos_between(name, meant) == count; };
-  };
-  const auto goes_on = [&](const char* meant) { return continues(name, meant); };
-  const auto shares = [&](const char* meant) {
-    return !protects(meant) && shares_words(words, words_of(meant));
-  };
-  const auto protection = [&](const char* meant) { return names_protection(words, meant); };
+  const auto typos_in = [&](const char* meant) { return typos_between(name, meant); };
   const std::vector<const char*> all = meaningful_names();
-  const char* nearest = first_of(all, {has_typos(0), has_typos(1)});
-  if (nearest == nullptr) nearest = first_of(kProtectingVariables, {goes_on, protection});
-  if (nearest == nullptr) nearest = first_of(all, {has_typos(kTyposMax), goes_on, shares});
-  return nearest;
+  const char* const nearest = *std::ranges::min_element(all, {}, typos_in);
+  if (typos_in(nearest) <= 1) return nearest;
+  std::vector<const char*> protecting;
+  std::ranges::copy_if(
+      kProtectingVariables, std::back_inserter(protecting),
+      [words = words_of(name)](const char* meant) { return names_protection(words, meant); });
+  if (!protecting.empty()) return *std::ranges::min_element(protecting, {}, typos_in);
+  return typos_in(nearest) <= kTyposMax ? nearest : nullptr;
 }
 
 bool is_set(const char* const* environment, std::string_view name) {
@@ -160,7 +127,8 @@ bool is_set(const char* const* environment, std::string_view name) {
   return false;
 }
 
-// Nobody but Leeway has names of this beginning; elsewhere only a typo in it makes one odd.
+// Names that begin with the prefix are Leeway's alone. A name with a typo in the prefix is odd only
+// if it is near a known one.
 std::optional<OddVariable> judge(std::string_view name) {
   if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
   const std::string folded = upper(name);

@@ -19,13 +19,14 @@ struct OddVariable {
   std::string text() const;
 };
 
-// Among "NAME=value" entries, of which the last is null.
+// The odd ones among "NAME=value" entries, of which the last is null.
 std::vector<OddVariable> odd_variables(const char* const* environment);
 
 // kInvalidArgument: one of them leaves the group open.
 Status check_names(const std::vector<OddVariable>& odd);
 
-// Of this process: each odd variable is a line of the log, once. kInvalidArgument as check_names().
+// Checks the environment of this process. Each odd variable is a line of the log, once. Errors are
+// those of check_names().
 Status check_process_names();
 
 }  // namespace leeway::rendezvous

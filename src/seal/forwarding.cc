@@ -17,10 +17,10 @@ constexpr double kBurstBytesMin = 2 * 65'536;
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
-// What is told is less than the share by what short ones may need beside the data.
+// The share that a peer is told leaves room for short datagrams beside the data.
 constexpr double kTellPart = 15.0 / 16;
-// Whoever asked within so long counts as one who asks, and is told at most so often: at once that
-// datagrams were refused, or that its part has changed by an eighth, and else to keep it in mind.
+// A peer that asked within kAskingFor counts as one that asks. It is told at most once in
+// kTellPause of refusals or of a part that changed by kChange, and again after kTellAgain.
 constexpr Duration kAskingFor = std::chrono::seconds(1);
 constexpr Duration kTellPause = std::chrono::milliseconds(25);
 constexpr Duration kTellAgain = std::chrono::seconds(1);

@@ -31,11 +31,12 @@ class Whereabouts {
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
   // One datagram, at once or never. Whether the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
-  // Of one peer. The count is 0 where nothing was refused, or nobody counts, as here.
+  // The system's refusals to send to one peer. The count is 0 if there were none, or if the
+  // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
-  // Of the peer that was refused something last.
+  // The refusals of the peer that had the latest one.
   virtual SendRefusals last_refusals() const { return {}; }
-  // From where the latest datagram of an unknown address came. Unknown: none came.
+  // The address of the latest datagram that came from no member; not known() if none came.
   virtual NetworkAddress last_stranger() const { return {}; }
 };
 

@@ -79,7 +79,7 @@ constexpr std::chrono::milliseconds kListen{1500};
 // All ranks are there, and have the secret by which they find ways round what is blocked.
 constexpr Duration kCreateWithin = std::chrono::seconds(4);
 
-// Before a group waits for paths that are not there. Rank 0 shows what is broken.
+// Examines reach before a group waits for paths that are not there. Rank 0 shows what is broken.
 Status examine_reach(doctor::Gathering& gathering, Options& options) {
   const Status met = gathering.await_all(options.join_timeout);
   if (met.code() == StatusCode::kDeadlineExceeded) return met;

@@ -18,7 +18,7 @@ namespace leeway::nccl {
 namespace {
 
 struct Cuda {
-  const std::uint32_t generation = driving::fork_generation();
+  const std::uint32_t generation = fork_generation();
   const Result<const device::Driver*> driver = device::Driver::open();
   std::optional<device::Stager> stager;
 
@@ -102,7 +102,7 @@ Code find_without_driver(const Operation& operation, std::string_view title) {
 
 device::Stager* stager() {
   Cuda& opened = cuda();
-  const bool here = opened.stager && opened.generation == driving::fork_generation();
+  const bool here = opened.stager && opened.generation == fork_generation();
   return here ? &*opened.stager : nullptr;
 }
 

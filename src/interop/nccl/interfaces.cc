@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/network_address.h"
 #include "rendezvous/address.h"
 
 namespace leeway::nccl {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/network_address.h"
 #include "base/thread.h"
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
@@ -24,12 +25,12 @@ Result<Options> options_for(int ranks, int rank) {
   const bool chosen = !settings().interfaces.empty() || settings().family != Settings::Family::any;
   if (chosen && options->bind_address.empty()) {
     const auto addresses = local_addresses(settings());
-    if (!addresses.empty()) options->bind_address = text_of(addresses.front());
+    if (!addresses.empty()) options->bind_address = ip_text(addresses.front());
   }
   return options;
 }
 
-// With its address; empty where neither is known.
+// The interface and its address; empty if neither is known.
 std::string interface_of(const Options& options) {
   std::string address = options.bind_address;
   if (address.empty()) {
@@ -38,7 +39,7 @@ std::string interface_of(const Options& options) {
     address = rendezvous::unmapped(*towards).to_string();
   }
   for (const LocalAddress& local : addresses_of_host()) {
-    if (text_of(local.address) == address) return local.interface + " " + address;
+    if (ip_text(local.address) == address) return local.interface + " " + address;
   }
   return address;
 }

@@ -50,7 +50,7 @@ class Policy {
   // Some rule says so of some call.
   bool says_nccl() const;
 
-  // Of each rule that can never decide a call, which one it is and why.
+  // Texts about the rules that can never decide a call: which rule, and why.
   std::vector<std::string> idle_rules() const;
 
   // Equal on ranks that treat all calls alike.

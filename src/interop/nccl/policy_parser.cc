@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
-// Of a rule, for texts.
+// Characters of a rule that a text shows.
 constexpr std::size_t kTextMax = 80;
 
 std::string_view trimmed(std::string_view text) {

@@ -62,7 +62,8 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
   return Status();
 }
 
-// As of `LEEWAY_NCCL_POLICY=$RULES` where RULES is misspelt. NCCL's own count as unset then.
+// A variable is set and empty after `LEEWAY_NCCL_POLICY=$RULES` where RULES is misspelt. NCCL's own
+// variables count as unset then.
 Status refuse_empty(const Settings::Lookup& variable) {
   for (const char* const name :
        {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",

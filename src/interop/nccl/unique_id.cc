@@ -1,13 +1,12 @@
 #include "interop/nccl/unique_id.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cstring>
 #include <span>
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/network_address.h"
 
 namespace leeway::nccl {
 namespace {
@@ -35,7 +34,6 @@ constexpr std::size_t kSecretAt = 28;
 constexpr std::size_t kAddressesAt = 60;
 constexpr std::size_t kChecksumAt = 124;
 static_assert(kChecksumAt + 4 == sizeof(leeway_nccl_id));
-constexpr std::array<std::uint8_t, 12> kMappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -118,27 +116,10 @@ std::string UniqueId::secret_text() const {
   return hexadecimal(secret);
 }
 
-bool is_mapped(const UniqueId::Address& address) {
-  return std::equal(kMappedPrefix.begin(), kMappedPrefix.end(), address.begin());
-}
-
-std::string text_of(const UniqueId::Address& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (is_mapped(address)) {
-    ::inet_ntop(AF_INET, address.data() + kMappedPrefix.size(), text.data(), text.size());
-  } else {
-    ::inet_ntop(AF_INET6, address.data(), text.data(), text.size());
-  }
-  return text.data();
-}
-
 std::vector<std::string> UniqueId::places() const {
   std::vector<std::string> places;
-  for (const Address& address : addresses) {
-    std::string place(is_mapped(address) ? "" : "[");
-    place.append(text_of(address)).append(is_mapped(address) ? ":" : "]:");
-    places.push_back(place.append(std::to_string(port)));
-  }
+  for (const Address& address : addresses)
+    places.push_back(to_text(NetworkAddress{.ip = address, .port = port}));
   return places;
 }
 

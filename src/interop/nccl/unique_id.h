@@ -43,9 +43,4 @@ struct UniqueId {
   std::vector<std::string> places() const;
 };
 
-// As people write it, without brackets.
-std::string text_of(const UniqueId::Address& address);
-// Whether it is an IPv4 address in IPv6's form.
-bool is_mapped(const UniqueId::Address& address);
-
 }  // namespace leeway::nccl

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/network_address.h"
 #include "interop/nccl_net/connection.h"
 
 namespace leeway::nccl_net {
@@ -62,7 +63,7 @@ Result<std::vector<Device>> find_devices(const nccl::Settings& settings, const O
   const std::string& bound = options.bind_address;
   if (!bound.empty()) {
     addresses = nccl::addresses_of_host();
-    std::erase_if(addresses, [&](const auto& one) { return nccl::text_of(one.address) != bound; });
+    std::erase_if(addresses, [&](const auto& one) { return ip_text(one.address) != bound; });
   }
   auto devices = devices_of(addresses, options, "/sys");
   if (!devices.empty()) return devices;

@@ -56,7 +56,7 @@ class UdpSender {
   }
   // As LengthRefusals.
   std::optional<LengthRefusal> take_refusal();
-  // As Whereabouts.
+  // See Whereabouts.
   SendRefusals refusals_to(Rank peer) const;
   SendRefusals last_refusals() const;
   void add_to(TransportCounters& counters) const;

@@ -325,16 +325,26 @@ std::size_t zeros_of(const std::vector<float>& values) {
   return static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0f));
 }
 
+// Which group of its tier the datagram is of.
+std::uint32_t group_of(ByteSpan datagram) {
+  wire::Prefix prefix;
+  (void)wire::decode_prefix(datagram, nullptr, prefix);
+  return prefix.epoch % 100;
+}
+
+// Between the second ranks of the sites.
+bool is_result_of_second_group(ByteSpan datagram, const wire::DataHeader& header) {
+  return SiteRanks::tier_of(datagram) == Tier::across && header.kind == wire::FlowKind::spread &&
+         group_of(datagram) == 1;
+}
+
 // The sum of one site stands where the sum of all should: it is no result.
 TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
   ranks.processes().loses = [](ByteSpan datagram) {
     const auto header = testing::data_header_of(datagram);
-    wire::Prefix prefix;
-    (void)wire::decode_prefix(datagram, nullptr, prefix);
-    return header && SiteRanks::tier_of(datagram) == Tier::across &&
-           header->kind == wire::FlowKind::spread && prefix.epoch % 100 == 1;
+    return header && is_result_of_second_group(datagram, *header);
   };
   auto calls = ranks.start([&](Rank rank) {
     OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
@@ -362,14 +372,11 @@ TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
   ranks.processes().loses = [](ByteSpan datagram) {
     const auto header = testing::data_header_of(datagram);
-    wire::Prefix prefix;
-    (void)wire::decode_prefix(datagram, nullptr, prefix);
     if (!header) return false;
     // The results between ranks 1 and 3, and the second call inside the first site: the tally.
-    if (SiteRanks::tier_of(datagram) == Tier::across)
-      return header->kind == wire::FlowKind::spread && prefix.epoch % 100 == 1;
-    return SiteRanks::tier_of(datagram) == Tier::spread && prefix.epoch % 100 == 0 &&
-           header->round == 1;
+    return is_result_of_second_group(datagram, *header) ||
+           (SiteRanks::tier_of(datagram) == Tier::spread && group_of(datagram) == 0 &&
+            header->round == 1);
   };
   auto calls = ranks.start([&](Rank rank) {
     OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);

@@ -246,20 +246,26 @@ TEST(Codecs, ThatChangeNothingAreNative) {
   }
 }
 
+// An exact all_reduce of ranks 0, 1 and 2, of which rank 0 has little time.
+std::vector<Request*> submit_to_three(EngineGroup& group, std::vector<std::vector<float>>& data) {
+  std::vector<Request*> requests;
+  for (const Rank rank : {0, 1, 2}) {
+    OperationSpec spec{.kind = OperationKind::all_reduce,
+                       .input = std::span(data[rank]),
+                       .output = std::span(data[rank])};
+    spec.options.delivery = exact(rank == 0 ? 100ms : 10s);
+    requests.push_back(&group.submit(rank, spec));
+  }
+  return requests;
+}
+
 // Its deadline ends the call of one rank. The others hear at once why they wait in vain.
 TEST(Failure, IsToldToRanksThatWaitForIt) {
   for (const std::size_t elements : {10u, 100'000u}) {
     EngineGroup group(GroupOptions{.size = 4});
     std::vector<std::vector<float>> data(4, std::vector<float>(elements, 1.0f));
     group.freeze(3);
-    std::vector<Request*> requests;
-    for (const Rank rank : {0, 1, 2}) {
-      OperationSpec spec{.kind = OperationKind::all_reduce,
-                         .input = std::span(data[rank]),
-                         .output = std::span(data[rank])};
-      spec.options.delivery = exact(rank == 0 ? 100ms : 10s);
-      requests.push_back(&group.submit(rank, spec));
-    }
+    const std::vector<Request*> requests = submit_to_three(group, data);
     ASSERT_TRUE(group.run(requests, 1s)) << elements;
     for (const Request* request : requests)
       EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded) << request->status.text();
@@ -277,14 +283,7 @@ TEST(Failure, NamesTheRankWhoseDeadlineItWasAtSecondHand) {
   group.filter = [&](Rank from, Rank to, ByteSpan) {
     return from != 0 || to != 2 || group.now() < Instant{0} + 90ms;
   };
-  std::vector<Request*> requests;
-  for (const Rank rank : {0, 1, 2}) {
-    OperationSpec spec{.kind = OperationKind::all_reduce,
-                       .input = std::span(data[rank]),
-                       .output = std::span(data[rank])};
-    spec.options.delivery = exact(rank == 0 ? 100ms : 10s);
-    requests.push_back(&group.submit(rank, spec));
-  }
+  const std::vector<Request*> requests = submit_to_three(group, data);
   ASSERT_TRUE(group.run(requests, 1s));
   for (const int told : {1, 2}) {
     EXPECT_NE(requests[told]->status.text().find(

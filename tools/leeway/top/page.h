@@ -21,7 +21,7 @@ struct Row {
   double limit_share = 0;     // of the time
 };
 
-// Who relays for a process, and had no share for all that it was asked to.
+// A relay of a process, which had no share for all that it was asked to relay.
 struct Relay {
   std::string address;
   double pace_per_second = 0;  // bytes that it passes on
