@@ -103,7 +103,7 @@ TcpServer::Refusals MeetingHost::refused() const {
 
 std::string MeetingHost::waited_for(const TcpServer::Refusals& refused) const {
   const std::vector<Rank> missing = missing_ranks();
-  const std::string text = (missing.size() == 1 ? "rank " : "ranks ") + list_ranks(missing);
+  std::string text = (missing.size() == 1 ? "rank " : "ranks ") + list_ranks(missing);
   if (refused.count == 0) return text;
   return text + "; " + std::to_string(refused.count) + " connections were refused, the last from " +
          refused.from + ": " + refused.why;
