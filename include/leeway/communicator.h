@@ -304,7 +304,10 @@ class LEEWAY_EXPORT Communicator {
   // whom. A longer message fails on both sides (kMismatch), unless its sender is done: a single
   // send of up to 64 KiB is when it has been copied. So is one that its receiver gave up. A receive
   // from kAnyRank takes the next message of its tag from any rank; receives of that tag that are
-  // issued after it wait until it has one.
+  // issued after it wait until it has one. A receive from a rank has its message also where its
+  // deadline came first: the next one takes the message after. One from kAnyRank that failed before
+  // a message had come has none, nor has one that waited behind it: what comes later is the next
+  // receive's.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

@@ -194,7 +194,9 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 //                    to read it, not rounding), estimator, confirm_use
 //   may differ       delivery.deadline, delivery.loss_max, factor, weight, owner_weights,
 //                    keep_non_finite, residual, control_variate, in place or not, and, unless calls
-//                    go by sites or lanes (Options::site, Options::lanes), source and sink
+//                    go by sites or lanes (Options::site, Options::lanes), source and sink; and
+//                    what has no meaning in the call: op without a reduction, estimator in exact
+//                    calls, spread and spread_codec in all but all_reduce
 //
 // A difference fails the collective with kMismatch on all ranks, and the next one is right. The
 // text names two ranks and what each has. (A rank that waits for nobody may be done before it is
@@ -413,7 +415,7 @@ struct Options {
   std::string metrics;
   // LEEWAY_TRACE: a qlog of every datagram (JSON-SEQ, for qvis) goes to this file, until it has 64
   // MiB. With more than one rank, the rank stands before the ending: "run.sqlog" is "run.3.sqlog"
-  // of rank 3. Empty: none.
+  // of rank 3. A device or a pipe is refused, which the log says. Empty: none.
   std::string trace;
   // Groups of different names meet at the same place, also at the same time. Ranks whose names
   // differ wait for each other in vain.

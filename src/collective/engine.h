@@ -59,8 +59,8 @@ class Engine {
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
   // Ends a collective that was submitted and is not done: a stand-in by any outcome, others by an
-  // error, of which peers are told.
-  void end(Instant now, Request& request, const Status& status);
+  // error, of which peers are told, and whom it names.
+  void end(Instant now, Request& request, const Status& status, const protocol::Blame& blame = {});
 
   protocol::Endpoint& endpoint() { return endpoint_; }
   const protocol::Endpoint& endpoint() const { return endpoint_; }

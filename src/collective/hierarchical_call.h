@@ -62,10 +62,12 @@ class HierarchicalCall {
   // The leg is over, and its memory free.
   void on_done(const Leg& leg, const Request& request, Instant now);
   // The call cannot go on. Legs that have not begun only take their places.
-  void fail(const Status& status);
+  void fail(const Status& status, const protocol::Blame& blame = {});
   // Replaces the failure of a call that has failed by one that says more of the reason.
   void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
+  // The rank of all that the failure names.
+  const protocol::Blame& blame() const { return blame_; }
   // All legs are over.
   bool done() const { return left_ == 0; }
   // What came of it; once it is done.
@@ -94,6 +96,7 @@ class HierarchicalCall {
   void plan_all_gather();
   void add_tally();
   bool may_begin(const Leg& leg) const;
+  Rank known_as(Tier tier, Rank rank) const;
   void weigh(Leg& leg);
   Duration time_left(Tier tier, Instant now) const;
   void merge(const Leg& leg, const Request& request, Instant now);
@@ -125,6 +128,7 @@ class HierarchicalCall {
   std::vector<double> tallies_;  // by place, kTallies each; zeros of a rank that was not heard
   std::vector<bool> brought_;    // by place: something of its part came
   Status failure_;
+  protocol::Blame blame_;
   std::vector<PeerReport> peers_;  // by rank
   CollectiveReport report_;
 };

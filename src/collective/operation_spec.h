@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bitmap.h"
@@ -50,6 +51,13 @@ struct OperationSpec {
   bool stands_in = false;
   // How the call goes, of which this is a part or the stand-in, as in wire::OperationTag.
   std::uint8_t parts = 0;
+  // Of a hop: the call that it is a part of, which is the one that texts name.
+  struct Whole {
+    OperationKind kind;
+    std::uint32_t number;
+    Duration deadline;
+  };
+  std::optional<Whole> whole{};
   // Of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};
 

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "collective/operation_spec.h"
 #include "leeway/report.h"
+#include "protocol/round.h"
 
 namespace leeway::collective {
 
@@ -25,6 +26,7 @@ struct Request {
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
   bool done = false;
   Status status;
+  protocol::Blame blame;  // of a collective that failed: the rank that its error names
   CollectiveReport report;
   double units = 0.0;  // of work, behind all contributions to our shard that were heard of
   std::shared_ptr<PayloadAgreement> payload;  // where elements are encoded elsewhere

@@ -35,8 +35,9 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   // On a thread of this object's own. Any thread, also from a callback. Where no such thread can be
   // had, the call goes by datagrams, as ranks that are in it here hear.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A collective goes by datagrams: ranks that are in one here at this number, which is returned,
-  // follow. Messages have no number, since ranks make different numbers of them.
+  // A collective goes by datagrams: ranks that are in one here at this number follow. Its place
+  // among all collectives is returned, from 0. Messages have no number, since ranks make different
+  // numbers of them.
   std::uint64_t note_elsewhere();
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // What is under way fails now, and its memory is free.
@@ -61,7 +62,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
                                         Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
-  Status look();
+  Status look(Rank& about);
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
   bool begin_serving();

@@ -93,8 +93,8 @@ class Channel final : private MemoryWatcher {
   void abort(const char* how = kAborted);
   // kOk while all is well; else why operations fail. Any thread; a load.
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
-  // The same with its text.
-  Status status();
+  // The same with its text; `about`: the rank that it names.
+  Status status(Rank* about = nullptr);
   // Whether a peer has said good-bye, or is dead. Any thread; a load.
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
@@ -119,12 +119,12 @@ class Channel final : private MemoryWatcher {
   // Hands it to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
-  void end(Instant now, WorkState& work, const Status& status);
+  void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.
   void publish();
   // The first of what goes wrong is the channel's state.
-  void note(const Status& status);
+  void note(const Status& status, Rank about = kNoRank);
   // For people who look; `since`: so long ago they did last.
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
@@ -152,6 +152,7 @@ class Channel final : private MemoryWatcher {
   std::vector<ByteSpan> memory_;  // the member's, known to the transport
   Status failure_;                // of operations that are asked for after abort()
   Status why_;                    // of state_
+  Rank about_ = kNoRank;          // that it names
   std::vector<PeerView> views_;   // of the peers, when they were looked at last
   std::uint64_t deadline_cuts_seen_ = 0;
 

@@ -52,8 +52,9 @@ class Caller {
   Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
               CollectiveReport& report);
 
-  // A call that cannot be right any more, for this reason: peers hear of it.
-  Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why);
+  // A call that cannot be right any more, for this reason, which names a rank: peers hear of it.
+  Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
+                 Rank about);
 
   // Memory of so many bytes, at least one, on all ranks. Where not all can, all have ordinary
   // memory.

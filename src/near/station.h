@@ -15,8 +15,9 @@ namespace leeway::near {
 // What a wait looks at besides the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Asked now and then by a wait that is long in vain: whether the peers live. Not ok ends it.
-  std::function<Status(Instant)> look;
+  // Asked now and then by a wait that is long in vain: whether the peers live. Not ok ends it, and
+  // the rank is that of one that does not.
+  std::function<Status(Rank&)> look;
 };
 
 // The call that waits: for texts, and by when it must be over.
@@ -44,6 +45,8 @@ class Station {
   // The call has failed here: nothing of its memory is this rank's business any more. Peers are
   // told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
+  // As if the latest error named it.
+  void blame(Rank rank) { culprit_ = rank; }
   // The call goes by datagrams, and this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
   // No call of this rank comes any more.

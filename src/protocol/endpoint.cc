@@ -259,19 +259,19 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
   queue_group();
 }
 
-void Endpoint::fail(Instant now, Round& round, const Status& status) {
-  if (!round.ended) finish(now, round, status);
+void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (!round.ended) finish(now, round, status, blame);
   replay_early(now, round);  // of one that never started some are held, which nobody else takes
   reap(now);
 }
 
-void Endpoint::end_stand_in(Instant now, Round& round, const Status& status) {
+void Endpoint::end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame) {
   LEEWAY_ASSERT(round.plan->stands_in);
   if (round.ended) return;
   const Rank absentee = absent(now, config_.self, round, links_);
   const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
   finish(now, round, late ? overdue(now, config_.self, round, links_, config_.names) : status,
-         {absentee});
+         late ? Blame{absentee} : blame);
   reap(now);
 }
 
@@ -347,6 +347,7 @@ void Endpoint::advance(Instant now, Round& round) {
 void Endpoint::finish(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!status.ok()) {
     ++counters_.rounds_failed;
+    round.blame = blame;
     if (!round.done || status.code() == StatusCode::kMismatch)
       tell_failure(round, status.code(), blame);
   }

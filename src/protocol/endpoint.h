@@ -154,9 +154,9 @@ class Endpoint {
   // somebody encoded one.
   void release_chunks(Round& round, FlowKind kind);
   // The operation cannot go on here. Peers hear of it. Not within a call of its client.
-  void fail(Instant now, Round& round, const Status& status);
+  void fail(Instant now, Round& round, const Status& status, const Blame& blame = {});
   // What the round stands in for is over. Not within a call of its client.
-  void end_stand_in(Instant now, Round& round, const Status& status);
+  void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame = {});
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
   // One comes soon: fetches into the cache what it will touch. Of use where one thread plays many
@@ -189,6 +189,7 @@ class Endpoint {
   const Status& given_up() const { return given_up_; }
   // The first peer that was found dead; ok: none.
   const Status& first_death() const { return first_death_; }
+  Rank first_dead() const { return first_dead_; }
   // The peer has said good-bye, or is dead.
   bool is_gone(Rank peer) const { return links_[peer].gone; }
   // At least one peer is.
@@ -423,6 +424,7 @@ class Endpoint {
   Departure departure_;
   bool any_gone_ = false;  // a peer has left, or is dead
   Status first_death_;
+  Rank first_dead_ = kNoRank;
   Status given_up_;
   int gave_us_up_ = 0;  // peers
   EndpointCounters counters_;

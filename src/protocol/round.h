@@ -66,6 +66,7 @@ struct Round {
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
+  Blame blame;  // of a collective that failed
   // A peer whose packets are of another operation, and who has not said yet which it means.
   Rank disputed_by = kNoRank;
   bool refuted = false;  // such a peer said that it means this one: it is faulty
@@ -94,6 +95,8 @@ struct Round {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
+  // As people know it.
+  std::uint32_t number_said() const { return plan->number_said.value_or(number); }
   // Whether either of the two sends the other anything.
   bool exchanges_with(Rank peer) const;
   // The caller wants to know whether this flow was used, and nobody has said so.

@@ -54,6 +54,10 @@ struct RoundPlan {
   const char* name = "";  // "all_reduce", for messages
   Instant deadline{0};
   Duration deadline_length{0};
+  // What texts say: of a hop its call's deadline and number; of other calls the place among
+  // all of the communicator, where they have one. nullopt: the round's number.
+  Duration deadline_said{0};
+  std::optional<std::uint32_t> number_said;
   double weight = 1.0;  // c of our contribution, where it is the same for all owners
   std::span<const double> owner_weights;  // else by owner
   // The caller waits for every owner's word on whether it used any of our contribution
