@@ -104,8 +104,8 @@ struct CodecOptions {
   std::uint16_t kept = 2;   // sparse: elements sent of each group, 1 .. group - 1
   std::uint16_t group = 4;  // sparse: 2, 4, 8, 16, 32 or 256
   // If > 0, the caller knows that |x| <= bound (normalised networks). Scales that span a packet
-  // then come from the bound instead of the packet's maximum, and larger elements clip. 0: scales
-  // are measured.
+  // then come from the bound instead of the packet's maximum, and larger elements clip. 0 means
+  // that scales are measured.
   float bound = 0.0f;
 
   // The native codec: elements travel as they are.
@@ -134,7 +134,7 @@ struct PacketPlace {
   std::uint64_t seed = 0;           // Options::seed
   std::uint32_t step = 0;           // the call
   Rank source = 0;                  // the rank whose elements they are
-  std::uint64_t first_element = 0;  // of the packet's first, in the tensor; a multiple of 32
+  std::uint64_t first_element = 0;  // index of the packet's first in the tensor; a multiple of 32
 };
 // Most elements in a packet.
 inline constexpr std::size_t kPacketElementsMax = 16384;

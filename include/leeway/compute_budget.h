@@ -78,27 +78,27 @@ struct ComputeBudgetOptions {
   std::uint32_t micro_batches = 0;  // in a step of this rank, 1 .. 4096; must be given
   // How long a step may compute before it joins the reduction.
   ComputeThreshold threshold = auto_threshold;
-  std::uint64_t warm_up_steps = 6;      // nothing is stopped or measured in these steps
+  std::uint64_t warm_up_steps = 6;      // in these steps nothing is stopped or measured
   std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
   Normalisation normalisation = Normalisation::realised_weight;  // the divisor of an average
   DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
 
   // Steps between two exchanges, 6 .. 256; the automatic threshold uses the latencies measured in
-  // these steps. 0: no exchange, not allowed with the automatic threshold; global counts then come
-  // from synchronize().
+  // these steps. With 0 there is no exchange, and global counts come from synchronize(); not
+  // allowed with the automatic threshold.
   std::uint32_t window_steps = 44;
-  // A new estimate replaces the one in force after `reestimate_steps` steps (0: never). It also
-  // does if the mean latency of a micro-batch differs by more than the fraction `drift_tolerance`
-  // (0: never) from the one that the estimate in force is based on.
+  // A new estimate replaces the one in force after `reestimate_steps` steps. It also does if the
+  // mean latency of a micro-batch differs by more than the fraction `drift_tolerance` from the one
+  // that the estimate in force is based on. A 0 in either disables its condition.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);
 
-  // Returns monotonic time since any origin. Empty: std::chrono::steady_clock.
+  // Returns monotonic time since any origin. If empty, std::chrono::steady_clock is used.
   std::function<Duration()> clock;
   // Returns the seconds that an accelerator spent on the micro-batch completed last; called once
   // after each. The duration of a step is the sum of these or the time by the clock, whichever is
-  // more. Empty: only the clock counts.
+  // more. If empty, only the clock counts.
   std::function<double()> device_seconds;
 };
 

@@ -237,8 +237,8 @@ struct CollectiveOptions {
   double weight = 1.0;
 
   // Weights by owner, one for each rank; replaces `weight`. For a rank whose contribution to the
-  // shards of some owners holds more units than to others (LateWork). Empty: `weight` for all
-  // owners. Read until the call completes.
+  // shards of some owners holds more units than to others (LateWork). If empty, `weight` holds for
+  // all owners. Read until the call completes.
   std::span<const double> owner_weights{};
 
   // Tag of a message (send, recv). A receive takes only messages of its own tag, and messages of
@@ -258,8 +258,8 @@ struct CollectiveOptions {
   bool keep_non_finite = false;
 
   // augmented only, for float32 tensors (else kUnsupported): a float32 guess of the result, such as
-  // last step's result, with the tensor's full count. It must not depend on this call's loss.
-  // Empty: the owner's own contribution serves as the guess. Read until the call completes.
+  // last step's result, with the tensor's full count. It must not depend on this call's loss. If
+  // empty, the owner's own contribution serves as the guess. Read until the call completes.
   std::span<const float> control_variate{};
 
   // Error feedback. Holds what this rank's encoding of earlier calls left out; it is added to the
@@ -267,7 +267,8 @@ struct CollectiveOptions {
   // tensor must be (kUnsupported for float16 and bfloat16), with the input's full count, zeros
   // before the first call, one per tensor. It compensates for the bias of nearest rounding over
   // steps, but single results stay biased, and packet loss is not in it. If the contribution to an
-  // owner has weight 0, that owner's part stays in it for a later call. Empty: off.
+  // owner has weight 0, that owner's part stays in it for a later call. If empty, there is no error
+  // feedback.
   std::span<float> residual{};
 
   // Encode, sum and decode in place of the library; give both or neither (leeway/payload.h says for
@@ -353,10 +354,10 @@ struct Options {
   // network can carry it to them. Off by default: switches that do not follow memberships flood
   // multicast to every port.
   bool multicast = false;
-  // LEEWAY_BIND: local address for data; empty: the address that routes to rank 0
+  // LEEWAY_BIND: local address for data. If empty, the address that routes to rank 0
   std::string bind_address;
-  // LEEWAY_PORT: the UDP port, for firewalls; 0: the system chooses. One process of a host can have
-  // it, so from LEEWAY_PORT local rank r takes port + r times lanes.
+  // LEEWAY_PORT: the UDP port, for firewalls. With 0 the system chooses. One process of a host can
+  // have it, so from LEEWAY_PORT local rank r takes port + r times lanes.
   std::uint16_t port = 0;
   // LEEWAY_SECRET_FILE: a file made by `leeway keygen`, readable by its owner alone. All ranks must
   // have the same secret. A process that does not know it can neither take part in a call nor end
@@ -392,11 +393,11 @@ struct Options {
   Duration peer_timeout = std::chrono::seconds(3);
   // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
   std::size_t datagram_bytes = 0;
-  // LEEWAY_SOCKET_BUFFER_BYTES: for each direction; 0: 8 MiB, or what the kernel allows
+  // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or what the kernel allows
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; never more than this rank's
-  // share of the peer's receive buffer. 0: 1 MiB. With congestion control the peers' windows may
-  // have 64 MiB together instead, if that is more, and 0 takes all of that
+  // share of the peer's receive buffer. 0 means 1 MiB. With congestion control the peers' windows
+  // may have 64 MiB together instead, if that is more, and 0 takes all of that
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -407,7 +408,7 @@ struct Options {
   // their site, and there are several sites with equally many ranks. Large all_reduces,
   // reduce_scatters and all_gathers then go inside sites and between them: a site of h ranks sends
   // 1/h of the bytes. CollectiveReport::sites says which calls did, and what that means for
-  // estimators. Results are equal on all ranks, but rounded otherwise than without sites. Empty:
+  // estimators. Results are equal on all ranks, but rounded otherwise than without sites. If empty,
   // calls go straight between all ranks, as in all communicators that split() and shrink() make.
   std::string site;
   // LEEWAY_LANES, 1 .. 8, equal on all ranks: number of lanes that this process has over UDP. Each
@@ -422,14 +423,14 @@ struct Options {
   FaultOptions faults;             // LEEWAY_FAULT
   std::string log_level = "warn";  // LEEWAY_LOG: trace debug info warn error off
   // LEEWAY_METRICS "host:port": this process serves metrics of its communicators there, for
-  // Prometheus and `leeway top`. Port 0: a free port, which the log names. Only loopback and
-  // private addresses, unless "public:" stands before the address, since anyone who reaches the
-  // port may read. Empty: no metrics. All communicators of a process that name one address share
-  // it.
+  // Prometheus and `leeway top`. With port 0 a free port is taken, which the log names. Only
+  // loopback and private addresses, unless "public:" stands before the address, since anyone who
+  // reaches the port may read. If empty, there are no metrics. All communicators of a process that
+  // name one address share it.
   std::string metrics;
   // LEEWAY_TRACE: file for a qlog of every datagram (JSON-SEQ, for qvis), at most 64 MiB. With more
   // than one rank, the rank stands before the ending: for rank 3, "run.sqlog" becomes
-  // "run.3.sqlog". Empty: no trace.
+  // "run.3.sqlog". If empty, there is no trace.
   std::string trace;
   // Groups of different names may meet at the same place, also at the same time. Ranks whose names
   // differ do not find each other and time out.

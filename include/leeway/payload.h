@@ -78,7 +78,7 @@ class LEEWAY_EXPORT PayloadLayout {
     // Offset of the block's first element in the call's tensor: the input for the reduce half, the
     // output for the spread half (for gather: the root's output).
     std::size_t offset = 0;
-    std::size_t elements = 0;    // 0: nothing of the block passes through this rank
+    std::size_t elements = 0;    // 0 if none of the block passes through this rank
     std::uint64_t position = 0;  // like PayloadChunk::position
     // Contributions to this block leave in the order first_chunk, first_chunk + 1, ..., chunks - 1,
     // 0, ... It is 0 for this rank's own block in a spread half.
@@ -126,7 +126,7 @@ class LEEWAY_EXPORT PayloadLayout {
 
 // Memory of an encoded chunk.
 struct EncodedChunk {
-  const std::byte* data = nullptr;  // null: the chunk is not encoded yet
+  const std::byte* data = nullptr;  // null while the chunk is not encoded
   std::size_t bytes = 0;  // PayloadChunk::bytes, else the call fails with kInvalidArgument
 };
 
@@ -147,18 +147,19 @@ class LEEWAY_EXPORT PayloadSource {
   virtual EncodedChunk encoded(const PayloadChunk& chunk) = 0;
 
   // Period at which source and sink are polled, for callers that cannot call notify_payload(), such
-  // as a device that writes flags. 0: only upon notify_payload() and when packets arrive.
+  // as a device that writes flags. With 0 they are asked only upon notify_payload() and when
+  // packets arrive.
   virtual Duration poll_every() const { return Duration{0}; }
 };
 
 // One rank's contribution to a chunk.
 struct PayloadContribution {
   Rank rank = 0;  // rank that contributed
-  // Encoded packets, adjacent, in landing memory. The chunks of a block are adjacent there, too.
-  // Null: this rank's own elements, not encoded, as they lie in its tensor.
+  // Encoded packets, adjacent, in landing memory. The chunks of a block are adjacent there, too. It
+  // is null for this rank's own elements, which are not encoded, and lie in its tensor.
   const std::byte* data = nullptr;
-  // Factor of the contribution in the sum, for each packet of the chunk. 0: the packet did not
-  // arrive or does not count, and its bytes have no meaning. If the operation is not a sum of
+  // Factor of the contribution in the sum, for each packet of the chunk. It is 0 if the packet did
+  // not arrive or does not count; its bytes then have no meaning. If the operation is not a sum of
   // floats, factors are 1, and for an average (of integers and float64) the sink must still divide.
   // Valid during take() only.
   std::span<const float> scales;

@@ -61,7 +61,7 @@ class LEEWAY_EXPORT Rendezvous {
   // When the store may forget a value.
   struct Lifetime {
     bool with_this_process = false;  // once the process that put it has ended
-    std::uint32_t readers = 0;       // after this many gets, if room is needed; 0: never
+    std::uint32_t readers = 0;       // after this many gets, if room is needed; 0 = never
   };
   // Like put(), for a value that the store may forget. The default calls put().
   virtual Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime);
@@ -93,18 +93,18 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
  public:
   // Credentials that decide who may connect.
   struct Security {
-    std::string secret_file;  // as Options::secret_file; on both sides; empty: none
+    std::string secret_file;  // as Options::secret_file; on both sides; may be empty
     std::string secret;       // as Options::secret, instead of a file
     bool insecure = false;    // as Options::insecure
-    // As in Options; on both sides. Empty: none
+    // As in Options; on both sides; may be empty
     std::string tls_ca;
     std::string tls_certificate;
     std::string tls_key;
   };
 
   // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine) until the
-  // object is destroyed. Port 0: the system chooses a free one, which address() gives. Within one
-  // process, objects of the same address share one server.
+  // object is destroyed. With port 0 the system chooses a free one, which address() gives. Within
+  // one process, objects of the same address share one server.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address,
                                                       const Security& security);
   // The same without a secret.

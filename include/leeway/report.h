@@ -19,13 +19,13 @@ struct PeerReport {
   std::uint64_t expected = 0;  // packets this peer was to send us
   // Distinct packets accepted before settling, repaired ones included
   std::uint64_t arrived = 0;
-  // Of the arrived packets, those accepted on a repair pass or computed from parity
+  // Arrived packets that were accepted on a repair pass or computed from parity
   std::uint64_t repaired = 0;
   std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs and copies included
-  // True if the peer settled its shard of a reduction without any of our packets: our contribution
-  // is certainly not in it. False if the peer used some of them or has not said. With
+  // The peer settled its shard of a reduction without any of our packets, so our contribution is
+  // certainly not in it. It is false if the peer used some of them or has not said. With
   // CollectiveOptions::confirm_use it has said, unless it left or the deadline came first.
   bool missed = false;
 };
@@ -95,9 +95,9 @@ struct CollectiveReport {
   // tensor. It is less than all ranks if the tensor has fewer datagrams than ranks; the owners then
   // change from call to call.
   std::uint32_t owners = 0;
-  // Number of sites, if the call went in hops inside sites and between them (Options::site). 0: it
-  // went straight between all ranks. A site's partial sum then is one contribution: contributors,
-  // variance_estimate and noise count sites and not ranks.
+  // Number of sites, if the call went in hops inside sites and between them (Options::site); 0 if
+  // it went straight between all ranks. A site's partial sum then is one contribution:
+  // contributors, variance_estimate and noise count sites and not ranks.
   std::uint32_t sites = 0;
   // Slices into which the call was cut, one for each lane that it used (Options::lanes). All other
   // figures cover all slices.
@@ -111,13 +111,13 @@ struct CollectiveReport {
   // shared memory
   std::uint64_t bytes_sent = 0;
   PhaseTimes times;
-  // True if a deadline ended the operation, rather than completeness or a quiet network: this
-  // rank's deadline, or that of a peer from which something is then missing
+  // A deadline ended the operation, rather than completeness or a quiet network: this rank's
+  // deadline, or that of a peer from which something is then missing
   bool deadline_cut = false;
-  // True if nothing of this rank's result is missing: elements_missing is 0, and with sites every
-  // rank of this site was heard. In an operation that gives all ranks the same result, the ranks
-  // whose results are complete hold the same bits. This says nothing about other ranks' results.
-  // Where that matters, confirm it among them (a 1 each, exact all_reduce, min).
+  // This rank's result is whole: elements_missing is 0, and with sites every rank of this site was
+  // heard. In an operation that gives all ranks the same result, the ranks whose results are
+  // complete hold the same bits. This says nothing about other ranks' results. Where that matters,
+  // confirm it among them (a 1 each, exact all_reduce, min).
   bool complete = true;
   // Result elements that no packet brought (spread half). With sites this is an upper bound
   std::uint64_t elements_missing = 0;
@@ -138,8 +138,8 @@ struct CollectiveReport {
   // Variance that loss adds to an element of the result, in the square of its unit, mean over our
   // shard. It is noise.loss_variance, for a sum times the square of the number of contributors. The
   // estimate is unbiased: for a shard of few elements it may be far off and below 0, but its mean
-  // over calls is right. 0: nothing was lost. NaN: something was lost and noise.measured is false,
-  // as when nothing of the other ranks arrived.
+  // over calls is right. It is 0 if nothing was lost, and NaN if something was lost and
+  // noise.measured is false, as when nothing of the other ranks arrived.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // One entry for send and recv; for exchange() one for each message in the caller's order; else

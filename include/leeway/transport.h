@@ -79,9 +79,9 @@ struct TransportLimits {
   // anything is dropped. Senders keep less than that in flight. At least one datagram for each
   // peer.
   std::size_t receive_buffer_bytes = 0;
-  // True if the transport takes trains to kEveryRank. Leeway finds out which ranks receive them.
+  // The transport takes trains to kEveryRank. Leeway finds out which ranks receive them.
   bool multicast = false;
-  // True if bytes never arrive damaged: payloads need no checksum by Leeway.
+  // Bytes never arrive damaged, so payloads need no checksum by Leeway.
   bool intact = false;
 };
 
