@@ -126,7 +126,7 @@ class LEEWAY_EXPORT PayloadLayout {
 
 // Memory of an encoded chunk.
 struct EncodedChunk {
-  const std::byte* data = nullptr;  // null while the chunk is not encoded
+  const std::byte* data = nullptr;  // the encoded packets, or null if they are not ready
   std::size_t bytes = 0;  // PayloadChunk::bytes, else the call fails with kInvalidArgument
 };
 
