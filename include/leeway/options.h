@@ -216,12 +216,10 @@ struct CollectiveOptions {
   // Delivery class of the spread half of an all_reduce; its deadline is always the call's.
   //   exact        all ranks hold the same bits, or the call fails: kDeadlineExceeded, or kPeerLost
   //                if a rank is gone. The text says how much is missing and from which rank.
-  //   bounded      repaired until nothing is missing, or until the deadline. Missing elements
-  //   become 0
+  //   bounded      repaired until nothing is missing, or until the deadline. Missing elements are 0
   //                (a PayloadSink leaves them as they were), and CollectiveReport counts them.
   //                Ranks may differ then.
-  //   best_effort  sent once. Missing elements keep their value in the output; with sites they are
-  //   0.
+  //   best_effort  sent once. Missing elements keep their value in the output; by sites they are 0.
   Delivery::Kind spread = Delivery::Kind::exact;
 
   CodecOptions codec;                        // reduce half, or the only half
@@ -229,10 +227,10 @@ struct CollectiveOptions {
   Estimator estimator = Estimator::ratio;    // used by lossy sum/avg only
 
   // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64.
-  // With op = avg the contribution is the *sum* over its units. The result is sum R w G / sum R w
-  // c, the mean per unit: R is 1 for contributions that arrived and else 0, w the estimator's
-  // factor, G the contribution, c its weight. A rank with weight 0 contributes nothing, whatever
-  // its input holds. If all weights are 0, the result is zeros, reported as elements_untouched. All
+  // With op = avg the contribution is the *sum* over its units. The result is the mean per unit.
+  // With Estimator::ratio it is sum R G / sum R c: R is 1 for contributions that arrived and else
+  // 0, G is the contribution, c its weight. A rank with weight 0 contributes nothing, whatever its
+  // input holds. If all weights are 0, the result is zeros, reported as elements_untouched. All
   // other reductions, and averages of float64 and of integers, require weight 1.
   double weight = 1.0;
 
@@ -356,8 +354,8 @@ struct Options {
   bool multicast = false;
   // LEEWAY_BIND: local address for data. If empty, the address that routes to rank 0
   std::string bind_address;
-  // LEEWAY_PORT: the UDP port, for firewalls. With 0 the system chooses. One process of a host can
-  // have it, so from LEEWAY_PORT local rank r takes port + r times lanes.
+  // LEEWAY_PORT: the UDP port, for firewalls. With 0 the system chooses. Only one process of a host
+  // can have a port, so with LEEWAY_PORT local rank r takes port + r * lanes.
   std::uint16_t port = 0;
   // LEEWAY_SECRET_FILE: a file made by `leeway keygen`, readable by its owner alone. All ranks must
   // have the same secret. A process that does not know it can neither take part in a call nor end
@@ -365,8 +363,8 @@ struct Options {
   // environment names. If it names none, create() fails if an address is neither loopback nor
   // private.
   std::string secret_file;
-  // The content of a secret file, for a program that gets its secret by a way of its own. Not
-  // together with secret_file.
+  // The content of a secret file, for a program that gets its secret in another way. Not together
+  // with secret_file.
   std::string secret;
   // If true, `secret`, equal on all ranks, only proves who takes part in the meeting. The keys of a
   // pair of processes do not depend on it then, so that communicators with different secrets share

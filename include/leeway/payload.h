@@ -136,8 +136,8 @@ class LEEWAY_EXPORT PayloadSource {
  public:
   virtual ~PayloadSource() = default;
 
-  // Called once, at the start. Copy the layout: it does not outlive the call. An error fails the
-  // operation before anything is sent.
+  // Called once, at the start. Copy the layout: it is valid only until begin() returns. An error
+  // fails the operation before anything is sent.
   virtual Status begin(const PayloadLayout& layout) = 0;
 
   // Returns the chunk, or null data if it is not ready. Called again until it is ready, in the

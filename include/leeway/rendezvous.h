@@ -1,9 +1,10 @@
 // Rendezvous: a store of keys and values that all ranks of a group can reach, where they meet.
 //
-// Communicator::create() uses the store only until the group has formed. By default that is a TCP
-// port of rank 0 (Options::rendezvous). A program that has a store already, such as a c10d::Store,
-// passes an object of a class of its own that derives from Rendezvous (Options::store). This header
-// also has a TCP server that any process can own, a folder of files, and the memory of one process.
+// Communicator::create() uses the store only until the group has formed. By default the store is at
+// a TCP port of rank 0 (Options::rendezvous). A program that has a store already, such as a
+// c10d::Store, passes an object of a class of its own that derives from Rendezvous
+// (Options::store). This header also has a TCP server that any process can own, a folder of files,
+// and the memory of one process.
 //
 // Many groups meet in one place at the same time. Keys of a group begin with
 // "leeway/<restart count>/<communicator name>/".
@@ -35,7 +36,7 @@ inline namespace v0 {
 //   All calls may come from several threads at once; one that waits does not hold up the others.
 //   Keys have 1 .. kKeyBytesMax bytes, of letters, digits and "._-%/". Values have 0 ..
 //   kValueBytesMax bytes. A key or value that a store cannot take is an error, never cut. (With UDP
-//   alone, values have about 200 bytes, and one has 40 bytes for each rank.)
+//   alone, values have about 200 bytes, and one value has 40 bytes for each rank.)
 // An implementation need not keep a value once its group has met, be fast, or know who is alive.
 // Leeway treats every value as one from a stranger, and checks it before use.
 class LEEWAY_EXPORT Rendezvous {
