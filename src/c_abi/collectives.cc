@@ -87,8 +87,7 @@ leeway_status run_async(const char* function, leeway_communicator* communicator,
   return guarded(function, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "work", work));
     *work = nullptr;
-    auto handle = std::make_unique<leeway_work>();  // allocated before the operation starts, since
-                                                    // it may fail
+    auto handle = std::make_unique<leeway_work>();  // allocated first: it may fail
     auto made = started(name, communicator, options, start);
     if (!made.ok()) return made.status();
     handle->value = std::move(*made);
