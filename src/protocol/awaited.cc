@@ -8,7 +8,7 @@
 namespace leeway::protocol {
 namespace {
 
-// "deadline 200 ms", for texts.
+// Text for errors, such as "deadline 200 ms".
 std::array<char, 48> deadline_of(const Round& round) {
   std::array<char, 48> text{};
   const Duration length = round.plan->deadline_length;
@@ -20,7 +20,7 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// From this inquiry on there was time for answers to the one before.
+// Peers had time to answer the previous inquiry once this many inquiries were made.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {
