@@ -32,8 +32,8 @@ inline constexpr int kTiers = 3;
 class HierarchicalCall {
  public:
   // Returns true if the call may go in hops, which all ranks decide alike. These calls may not:
-  // - uneven ones, and those encoded elsewhere or with confirm_use;
-  // - late work, whose weights differ by owner;
+  // - uneven ones, and those without contents or encoded elsewhere;
+  // - late work (confirm_use), whose weights differ by owner;
   // - averages of integers, which are rounded once;
   // - sums of narrow floats, which are made in float32 and rounded once;
   // - calls over more than 255 sites.

@@ -24,7 +24,7 @@ class Hierarchy;
 class Lanes;
 class NearCalls;
 
-// Source for communicators of the same ranks, or of a part of them. It outlives the communicator
+// Source for communicators of the same ranks, or of a part of them. It may outlive the communicator
 // that it was made from.
 class Lineage {
  public:

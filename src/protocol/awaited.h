@@ -26,9 +26,9 @@ struct Awaited {
 Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
 // Returns a rank that the operation needs but exchanges no packets with, and that holds it up: the
-// rank does not answer, or has not opened the operation. Asks for two inquiries first
-// (Round::inquiries); returns kNoRank before. Of several such ranks, returns the one silent
-// longest.
+// rank does not answer, or has not opened the operation. Of several, returns the one silent
+// longest. Returns kNoRank before two inquiries were made (Round::inquiries), so that peers had
+// time to answer.
 Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
 // Error for a deadline that has passed. It names the absent rank, else the one silent longest.

@@ -26,7 +26,8 @@ class Departure {
   // Starts serving. `slowest` is the time-out of the slowest link.
   void serve(Instant now, Duration slowest);
 
-  // State of the group while this rank serves it.
+  // State of the group while this rank serves it. ask_again() returns when to ask again whether it
+  // is time to part, or nullopt if it is time.
   struct Group {
     bool idle = false;  // no round is open
     // No peer has said good-bye: this rank must find out whether all are content.

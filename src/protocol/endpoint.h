@@ -125,8 +125,8 @@ class Endpoint {
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   void start(Instant now, Round& round);
 
-  // Key that selects the first packet of this rank's shard in collective `number`, the same for all
-  // senders.
+  // Key of the packet from which all senders start when they send the owner's shard in collective
+  // `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
   std::uint32_t next_collective() const { return rounds_.opened_below(); }
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {

@@ -29,8 +29,8 @@ class GroupSender {
   std::uint32_t take_sequence() { return ++sent_; }
   std::uint32_t sent() const { return sent_; }
 
-  // Forms a shared pass of the receivers that hear multicast. Returns false if there are fewer than
-  // two.
+  // Forms a shared pass of the receivers that hear multicast, if there are at least two. Returns
+  // true if it did.
   bool form(PhaseState& phase, const PhasePlan& plan) const;
   // The peer leaves the pass, and goes on alone from its position.
   static void leave(PhaseState& phase, Rank peer);

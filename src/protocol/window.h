@@ -9,8 +9,8 @@ namespace leeway::protocol {
 // Window of a rank without congestion control. Enough for 100 Gb/s over 80 us. More only moves the
 // queue from the sender to the receiver's socket buffer and out of its cache.
 inline constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
-// Windows of all links of a paced rank together: 10 Gb/s over 50 ms. Each link keeps about 64 bytes
-// for every datagram that it sent.
+// Windows of all links of a paced rank together: 10 Gb/s over 50 ms. Each link keeps 64 bytes for
+// each datagram that it remembers.
 inline constexpr std::size_t kPacedWindowsBytes = std::size_t{64} << 20;
 
 // Window to one of `peers` peers, whose system queues `receive_buffer_bytes` for all its senders
