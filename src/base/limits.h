@@ -94,8 +94,8 @@ inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 
 // Packets of a flow that parity of one code covers together (WIRE 2.10), and parities of them at
 // most. A code over bytes has 256 places, packets and parities together. The longer a code, the
-// less its losses vary, and the less parity is enough (src/protocol/README.md). But parity must be
-// enough where every fourth packet is lost, too.
+// less its losses vary, and the less parity is enough (docs/measurements/protocol.md). But parity
+// must be enough where every fourth packet is lost, too.
 inline constexpr std::uint32_t kCodePackets = 128;
 inline constexpr std::uint32_t kCodeParitiesMax = 96;
 // Flows of more packets have no parity. It would take longer than asking for what was lost, and

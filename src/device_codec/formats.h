@@ -35,8 +35,8 @@ constexpr bool reads_packets_twice(Codec which) {
 
 // Warps of a block of threads, which fills a multiprocessor. A warp waits for memory most of its
 // time, so that more warps with fewer registers are faster, as long as registers suffice
-// (README.md, "Measured"): 32 warps have 64 registers a lane, 28 have 72, 24 have 80, and 20
-// have 96.
+// (docs/measurements/device_codec.md): 32 warps have 64 registers a lane, 28 have 72, 24 have 80,
+// and 20 have 96.
 inline constexpr unsigned kWarpsToRotate = 32;
 constexpr unsigned warps_to_encode(Codec which) {
   if (reads_packets_twice(which)) return 24;

@@ -132,7 +132,8 @@ LEEWAY_GPU Quad load_quad(const std::byte* from) {
   return {{quad.x, quad.y, quad.z, quad.w}};
 }
 // The same of what is read twice. The first-level cache has room for what warps have read once and
-// not yet again, but would give it up for what was read twice since (README.md, "Measured").
+// not yet again, but would give it up for what was read twice since
+// (docs/measurements/device_codec.md).
 #define LEEWAY_LOAD_QUAD(eviction)                                              \
   Quad quad;                                                                    \
   asm volatile("ld.global.L1::" eviction ".v4.u32 {%0, %1, %2, %3}, [%4];"      \

@@ -199,7 +199,7 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
 
 // Without pacing spread goes before reduce: its packets were just summed and are in the cache. On a
 // slow uplink reduce goes first: every rank waits for the rank whose contributions come last, while
-// nobody but the owner waits for what the owner spreads (README, Measured).
+// nobody but the owner waits for what the owner spreads (docs/measurements/protocol.md).
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   constexpr int kLast = wire::kFlowKinds - 1;
   for (Round* round : rounds_.with(peer)) {
