@@ -23,7 +23,7 @@ class TrainRing {
   // Lets the node prepare trains, and offers them to the transport. Returns true if it took one.
   bool send(Instant now, collective::Node& node, DatagramTransport& transport);
 
-  // The transport is dead: nobody reads what was out.
+  // Forgets all trains, because the transport is dead and reads none any more.
   void drop_all() { taken_ = released_ = prepared_; }
 
  private:

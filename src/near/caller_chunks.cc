@@ -26,7 +26,7 @@ void Caller::copy(const std::byte* from, std::byte* to, std::size_t bytes) {
                                std::memory_order_relaxed);
 }
 
-// Elements of this rank's input as others are to find them.
+// Copies elements of this rank's input in the form in which others are to find them.
 void Caller::put(const Spec& spec, Part part, std::byte* to) {
   const auto* from = static_cast<const std::byte*>(spec.input.data) + part.at * plan_.element;
   const std::size_t bytes = part.count * plan_.element;

@@ -1,5 +1,5 @@
-// What a rank tells the others of its host: one page of the arena, which it alone writes. A peer's
-// page may hold anything: a reader copies it out before it checks it.
+// One page of the arena with a rank's words to the others of its host. That rank alone writes it. A
+// peer's page may hold anything: a reader copies it out before it checks it.
 #pragma once
 
 #include <array>

@@ -46,9 +46,9 @@ class Station {
   void give_up(std::uint64_t call, StatusCode why);
   // The call goes by datagrams, and this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
-  // No call of this rank comes any more.
+  // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
   void leave(Gone how);
-  // A region was given back.
+  // Says that no further call of this rank comes.
   void note_freed();
 
   // Waits until all others have come to this step of the call. The words that peers wrote before

@@ -20,7 +20,7 @@ struct Held {
   Rank from = kNoRank;
   std::uint32_t bytes = 0;
   Ecn ecn = Ecn::none;
-  impairment::Fate fate;  // what is still to happen to it
+  impairment::Fate fate;  // faults that are still to happen to it
   Instant due;            // when it is released at the latest
 };
 

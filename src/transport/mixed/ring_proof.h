@@ -54,13 +54,16 @@ class RingProof {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }
 
-  // The nonce to be put into the ring, once for each that was found there and claimed by a bell.
+  // Returns the nonce to be put into the ring, once for each that was found there and claimed by a
+  // bell.
   std::optional<std::uint64_t> echo_due() const;
   void on_echoed() { echoed_ = *found_; }
-  // Whether the peer was given its proof, too: the bells that it rings from now on only wake.
+  // Returns true if the peer was given its proof, too. The bells that it rings from now on only
+  // wake.
   bool gave() const { return echoed_.has_value(); }
 
-  // Whether a bell is to be rung now: it is noted as rung. Refused when patience is over.
+  // Returns true if a bell is to be rung now, and notes it as rung. The proof counts as refused
+  // once patience is over.
   bool poll_bell(Instant now);
   Instant next_wake() const;
 

@@ -210,7 +210,7 @@ std::size_t SealedTransport::receive(std::span<Received> out) {
   return kept;
 }
 
-// Whether it is the core's.
+// Returns true if the datagram is for the core.
 bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   const seal::Associations::Opened opened =
       seals_.open_from_anywhere(now, datagram.from, datagram.bytes);
@@ -239,7 +239,8 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   return false;
 }
 
-// Whether it is the core's: it is forwarded to another, or was forwarded to this process.
+// Returns true if the datagram is for the core. It is to be forwarded to another process, or was
+// forwarded to this one.
 bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {

@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// What was put is the reader's from now on, and a reader that sleeps is to be rung, once a sleep.
+// Shows the reader the records that were put. A reader that sleeps is to be rung, once a sleep.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -207,7 +207,7 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// False, once: what send() had no room for is taken or lost now.
+// Returns false once, when the records that send() had no room for can be taken, or are lost.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

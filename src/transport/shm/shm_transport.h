@@ -46,26 +46,27 @@ class ShmTransport final : public DatagramTransport {
   static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
                                                     std::size_t datagram_bytes_max);
 
-  // From now on the peer is reached through the segment. `creator`: of the segment is this process.
+  // Reaches the peer through the segment from now on. `creator`: this process created the segment.
   // Once a peer.
   void attach(Rank peer, Segment segment, bool creator);
-  // Whether trains to the peer are taken: it is attached, and its rings are in order.
+  // Returns true if trains to the peer are taken: it is attached, and its rings are in order.
   bool reaches(Rank peer) const {
     return peer < by_rank_.size() && by_rank_[peer] != nullptr && !by_rank_[peer]->broken();
   }
 
   // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
-  // False: the ring is full, or there is none.
+  // put_nonce() returns false if the ring is full, or there is none.
   bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
-  // receive() came across some since this was asked last.
+  // Returns true if receive() found nonces since the call before.
   bool nonces_seen() { return std::exchange(nonces_seen_, false); }
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Who sleeps while there is something for it, or waits for room that it has now.
+  // Returns a peer to ring: it sleeps while there is something for it, or waits for room that it
+  // has now.
   std::optional<Rank> poll_bell();
-  // False: do not sleep, something is here, or there is room to send again. Else end_sleep() is
-  // to follow, at next_wake() at the latest.
+  // Returns false if this process must not sleep: something is here, or there is room to send
+  // again. Else end_sleep() must follow, at next_wake() at the latest.
   bool begin_sleep();
   void end_sleep();
   Instant next_wake() const;
@@ -93,9 +94,9 @@ class ShmTransport final : public DatagramTransport {
     RingWriter writer;
     RingReader reader;
     bool counted_broken = false;
-    // Bytes that send() had no room for; 0: it had
+    // Bytes that send() had no room for, or 0
     std::size_t blocked_bytes = 0;
-    // Since when the reader has been where it is while the ring is full
+    // The reader's position while the ring is full, and the time since when it has been there
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
     // The sleep and the wait of the peer that were rung for, and when to ring again
@@ -123,9 +124,9 @@ class ShmTransport final : public DatagramTransport {
   TransportLimits limits_;
   std::vector<std::unique_ptr<Peer>> by_rank_;
   std::vector<Peer*> peers_;  // those that are attached
-  std::size_t first_ = 0;     // of peers_, at the next receive()
+  std::size_t first_ = 0;     // index in peers_ where the next receive() begins
   std::vector<std::byte> copies_;
-  std::vector<Peer*> lent_;  // whose memory the last receive() lent
+  std::vector<Peer*> lent_;  // peers whose memory the last receive() lent
   bool bells_ = false;       // some peer's bell is set
   bool nonces_seen_ = false;
   // No peer is to be rung again before

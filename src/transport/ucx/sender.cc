@@ -80,7 +80,7 @@ std::size_t UcxSender::send(std::span<const Train> trains) {
   return trains.size();
 }
 
-// Whether slots are left for a whole train.
+// Returns true if slots are left for a whole train.
 bool UcxSender::room() {
   constexpr std::size_t kTrainDatagrams = 64;
   if (outstanding_ + kTrainDatagrams <= kSlots) return true;
@@ -88,7 +88,7 @@ bool UcxSender::room() {
   return outstanding_ + kTrainDatagrams <= kSlots;
 }
 
-// False: lost.
+// Returns false if the datagram is lost.
 bool UcxSender::send_one(Rank to, SliceCursor start, std::size_t bytes) {
   if (waiting_[to] >= kSlotsPerPeer) return false;
   Slot& slot = *free_;

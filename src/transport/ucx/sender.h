@@ -35,7 +35,7 @@ class UcxSender {
                  std::uint64_t group);
 
   std::size_t send(std::span<const Train> trains);
-  // True if datagrams wait for their device.
+  // Returns true if datagrams wait for their device.
   bool blocked() const { return outstanding_ > 0; }
   // Lets UCX work until no datagram waits or `timeout` has passed.
   void drain(Duration timeout);
@@ -47,8 +47,8 @@ class UcxSender {
   // A datagram that UCX has not gathered completely.
   struct Slot {
     UcxSender* owner = nullptr;
-    SliceCursor start;          // of the datagram in the train, unless
-    bool copied = false;        // it is in
+    SliceCursor start;          // place of the datagram in the train, unless
+    bool copied = false;        // it was copied into
     std::byte* copy = nullptr;  // room for a datagram
     std::size_t bytes = 0;
     Slot* next_free = nullptr;

@@ -12,12 +12,12 @@
 
 namespace leeway::transport {
 
-// From now on the kernel keeps a datagram only if it has the form of a sealed one and the high half
-// of its tag is that of `tag_base`. No right is needed for this. False: this kernel cannot.
+// Makes the kernel keep a datagram only if it has the form of a sealed one and the high half of its
+// tag is that of `tag_base`. No right is needed for this. Returns false if this kernel cannot.
 bool keep_sealed_only(int socket, std::uint32_t tag_base);
 
-// The value of a column in a table as /proc/net/snmp has it: a row of names, and a row of numbers,
-// both after `row`. 0: not there.
+// Returns the value of a column in a table as /proc/net/snmp has it: a row of names, and a row of
+// numbers, both after `row`. Returns 0 if it is not there.
 std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column);
 // The same of /proc/net/snmp6: a name and a number on each line.
 std::uint64_t snmp6_value(std::string_view table, std::string_view name);
@@ -41,8 +41,8 @@ class ReceiveDrops {
   // what waits now do not fill the buffer.
   Counted count(std::uint64_t backlog);
 
-  // Of `drops` more at this socket while all sockets of the network namespace overflowed
-  // `overflows` times more: so many at most found this socket's buffer full.
+  // Splits `drops` further drops at this socket, while all sockets of the network namespace
+  // overflowed `overflows` times more: at most `overflows` of them found this socket's buffer full.
   static Counted split(std::uint64_t drops, std::uint64_t overflows);
 
  private:

@@ -60,7 +60,7 @@ class VerbsDevice {
   // Why the device can never be used again; nullptr while it can.
   const char* take_events();
 
-  // What is needed to send to a peer. `rank` is for the text of an error.
+  // Returns the handle for sending to a peer. `rank` is for the text of an error.
   Result<AddressHandle> route_to(const VerbsAddress& peer, std::size_t rank) const;
 
   // Receives the group's datagrams from now on, and makes the way to it. Once.

@@ -60,7 +60,7 @@ class VerbsReceiver {
   std::byte* const slots_;
   const VerbsPeers& peers_;
 
-  std::vector<ibv_recv_wr> requests_;  // of every slot, laid out once
+  std::vector<ibv_recv_wr> requests_;  // a request for every slot, laid out once
   std::vector<ibv_sge> pieces_;
   std::vector<std::uint32_t> used_;  // slots whose datagrams were handed out or refused
   std::size_t used_count_ = 0;
