@@ -308,8 +308,8 @@ void Job::launch(Process& process, const Train& train) {
   }
 }
 
-// Whoever stands on the network copies, drops, holds back, reorders, changes, splices, misdirects
-// and replays.
+// The attacker on the network copies, drops, holds back, reorders, changes, splices, misdirects and
+// replays datagrams.
 void Job::tamper(Flying flying) {
   if (seen_.size() < kSeenMax) {
     seen_.push_back(flying);
@@ -436,7 +436,7 @@ std::string Job::run() {
   return verdict();
 }
 
-// Whatever was lost or repeated: two that have met read each other.
+// Checks that two processes that have met read each other, however much was lost or repeated.
 bool Job::reads(Process& reader, Process& writer) {
   const auto to = writer.slots.find(reader.identity->told.public_key);
   const auto from = reader.slots.find(writer.identity->told.public_key);

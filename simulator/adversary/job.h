@@ -71,8 +71,9 @@ class Job {
   std::unique_ptr<Keeper> keeper_;
   SealBook book_;
   Instant now_{1'000'000'000};
-  std::uint32_t tampers_one_in_ = 0;  // of the datagrams; 0: none
-  Instant calm_;                      // when whoever tampers goes
+  // number n: one datagram in n is tampered with, or none if it is 0
+  std::uint32_t tampers_one_in_ = 0;
+  Instant calm_;  // time at which the tampering ends
   std::vector<std::unique_ptr<Process>> processes_;
   std::multimap<std::int64_t, std::pair<std::size_t, std::unique_ptr<Meeting>>> joins_;  // by time
   std::multimap<std::int64_t, Flying> flights_;                                          // by time

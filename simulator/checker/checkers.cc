@@ -349,7 +349,7 @@ void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call
   }
 }
 
-// What one communicator of a process has found out, all know.
+// All communicators of a process know what one of them has found out.
 void Checkers::State::look_for_untold_deaths(Instant now, Rank rank,
                                              const protocol::Endpoint& endpoint) {
   if (!checks[i18].on()) return;

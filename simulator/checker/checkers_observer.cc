@@ -1,4 +1,4 @@
-// What the network and the endpoints tell while a run goes on: packets, calls, refused datagrams.
+// Events of the network and the endpoints during a run: packets, calls, refused datagrams.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -68,7 +68,7 @@ bool Checkers::State::looks_at_credit(const Packet& packet) const {
   return is_first() && (!has_lanes || packet.word == 0);
 }
 
-// What it was, and whose, cannot be told.
+// Nobody can tell which datagram it was, or whose.
 void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
   const auto sender = rank_of(from);
   const auto receiver = rank_of(to);
@@ -119,8 +119,8 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
-// Of a call in place: the sender may hold the owner's result there already. The owner has settled
-// that packet, and uses no more of it, which I5 looks at.
+// Call in place: returns true if the sender may hold the owner's result there already. The owner
+// has settled that packet, and uses no more of it, which I5 looks at.
 bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
                                      PacketIndex index) const {
   if (!call.ranks[from].in_place || !call.plan.spreads()) return false;

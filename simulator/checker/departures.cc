@@ -151,7 +151,7 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const Instant limit =
           kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
       const bool early = left_early(side.submitted_at, limit, rank, peer);
-      // Of an exact call a confirmation may be missing, which cannot be seen from outside.
+      // An exact call may also miss a confirmation, which cannot be seen from outside.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
       lacks |= incomplete;
       waits |= !early && incomplete;

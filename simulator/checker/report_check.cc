@@ -18,7 +18,7 @@ bool is_active(const CallPlan& plan, FlowKind kind) {
   return kind == FlowKind::reduce ? plan.reduces() : plan.spreads();
 }
 
-// Of one sender, both halves.
+// Counts of one sender, both halves.
 struct Seen {
   std::uint64_t packets = 0;
   std::uint64_t distinct = 0;

@@ -16,15 +16,15 @@
 
 namespace leeway::sim {
 
-// What a rank computes in a round.
+// A rank's computation in a round.
 struct ComputeDraw {
   std::int64_t ns = 0;
-  std::int64_t full_ns = 0;  // what it would have been without a threshold
+  std::int64_t full_ns = 0;  // the time that it would have taken without a threshold
   // A rank that works in one piece does as many as the scenario's ranks with DropCompute plan at
   // most, so that its contribution counts as much as a whole one of theirs.
   MicroBatches micro_batches;
   double weight = 1;              // that the contribution, the sum over them, declares
-  std::int64_t threshold_ns = 0;  // in force; 0: none
+  std::int64_t threshold_ns = 0;  // threshold in force, or 0
 };
 
 class ComputeTimes {
@@ -41,7 +41,7 @@ class ComputeTimes {
   // not slow.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);
 
-  // What the last search for an automatic threshold found; null: none was made.
+  // Returns the choice of the last search for an automatic threshold, or null if none was made.
   const budget::ThresholdChoice* choice() const;
 
  private:

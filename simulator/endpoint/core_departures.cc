@@ -83,7 +83,7 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   }
 }
 
-// What the library's transport does for the paths (transport/sealed).
+// Serves the paths as the library's transport does (transport/sealed).
 void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.roaming->set_busy(now, process.node->busy());

@@ -1,5 +1,5 @@
-// Whoever wants to watch the core endpoints from outside: checkers, one for each communicator.
-// Ranks are those of the communicator. All calls are in the order of events.
+// Interface to watch the core endpoints from outside: checkers, one for each communicator. Ranks
+// are those of the communicator. All calls are in the order of events.
 #pragma once
 
 #include "base/time.h"

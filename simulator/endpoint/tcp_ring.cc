@@ -16,7 +16,7 @@ constexpr std::uint64_t kNoticeBytes = 32;
 
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
-// Of an event's argument; the rest of a deadline's is the call.
+// Bits of an event's argument for its step; the rest of a deadline's argument is the call.
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
 

@@ -31,8 +31,9 @@ namespace leeway::sim {
 
 struct Event {
   std::int64_t time_ns = 0;
-  std::uint64_t sequence = 0;  // the how-manieth push, from 0
-  std::uint32_t target = 0;    // whom it concerns; the queue does not look at this and what follows
+  std::uint64_t sequence = 0;  // number of the push, from 0
+  // receiver of the event; the queue does not look at this and what follows
+  std::uint32_t target = 0;
   std::uint32_t kind = 0;
   std::uint64_t argument = 0;
 };

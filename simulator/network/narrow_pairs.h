@@ -30,7 +30,7 @@ class NarrowPairs {
 
  private:
   std::uint32_t ranks_;
-  bool any_ = false;                              // of them ever was
+  bool any_ = false;                              // a pair was ever narrow
   std::vector<std::vector<std::uint32_t>> rows_;  // by from; empty until needed
 };
 

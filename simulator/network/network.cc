@@ -340,7 +340,8 @@ void Network::expect(const Packet& packet) const {
   if (receiver != nullptr) receiver->expect(packet);
 }
 
-// What arrives at this instant and was under way before: receivers may send onto this very link.
+// Delivers all packets that arrive at this instant and were in flight before: receivers may send
+// onto this very link.
 void Network::arrive_all(Instant now, std::uint32_t number) {
   Link& link = *links_[number];
   const std::uint32_t last = link.packets.last;

@@ -38,7 +38,7 @@ enum class EventKind : std::uint32_t {
   member = 5,    // run/: a member of a further communicator has something to do
 };
 
-// Whoever wants to watch: traces and checkers. `link` is kArrived where none is concerned.
+// Interface to watch packets: traces and checkers. `link` is kArrived where no link is concerned.
 class PacketObserver {
  public:
   virtual ~PacketObserver() = default;
@@ -65,7 +65,7 @@ class Network {
   void attach(Traffic traffic, PacketReceiver& receiver) {
     receivers_[static_cast<std::size_t>(traffic)] = &receiver;
   }
-  void observe(PacketObserver* observer) { observer_ = observer; }  // null: nobody
+  void observe(PacketObserver* observer) { observer_ = observer; }  // null removes it
 
   PayloadPool& payloads() { return payloads_; }
 
@@ -130,7 +130,7 @@ class Network {
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // Whether a receiver may be called now, or only by an event of its own.
+  // A receiver may be called now, or only by an event of its own.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
@@ -169,12 +169,13 @@ class Network {
   PacketObserver* observer_ = nullptr;
   PayloadPool payloads_;
   PacketStore packets_;
-  std::vector<std::vector<std::uint32_t>> receivers_of_;  // of shared packets, by Packet::word
+  // receivers of shared packets, by Packet::word
+  std::vector<std::vector<std::uint32_t>> receivers_of_;
   std::vector<std::uint32_t> free_receivers_;
   BlockedPairs blocked_;
   NarrowPairs narrow_;
   bool calm_ = false;
-  LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet
+  LazyTable numbers_;  // by LinkId: 1 + index into links_, or 0 before its first packet
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties
   std::vector<std::unique_ptr<LossModel>> fates_;    // by number of the fate

@@ -8,7 +8,7 @@
 
 namespace leeway::sim {
 
-// Whose packet it is: decides who receives it (Network::attach) and how it is counted.
+// Kind of a packet: decides who receives it (Network::attach) and how it is counted.
 enum class Traffic : std::uint8_t {
   data = 0,     // tensor data of the collective under study
   control = 1,  // everything else the endpoints say: reports, requests, acknowledgements

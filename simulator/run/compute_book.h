@@ -1,9 +1,9 @@
-// What compute thresholds do to a run's steps: how much work is left undone, how long steps last,
-// and how long the same steps would have lasted without a threshold.
+// Effects of compute thresholds on a run's steps: how much work is left undone, how long steps
+// last, and how long the same steps would have lasted without a threshold.
 //
 // The twin without a threshold needs no run of its own: every micro-batch is drawn whether it is
-// computed or not, so a round of the twin is this run's round, prolonged by what its slowest rank
-// would have gone on computing.
+// computed or not. So a round of the twin is this run's round, prolonged by the work that its
+// slowest rank would have gone on with.
 #pragma once
 
 #include <cstdint>

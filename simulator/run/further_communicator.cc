@@ -36,7 +36,7 @@ void fill(std::vector<float>& values, float with) {
   std::fill(values.begin(), values.end(), with);
 }
 
-// Whatever a call could read or write.
+// Visits all buffers that a call could read or write.
 template <typename Use>
 void for_each_buffer(RankMemory& memory, Use&& use) {
   for (std::vector<float>* buffer :

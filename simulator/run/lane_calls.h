@@ -35,7 +35,7 @@ class LaneCalls final : public PartedCalls, private Endpoints::Client {
     collective::Request outcome;
   };
   struct RankState {
-    std::optional<collective::SlicedCall> sliced;  // of the open call
+    std::optional<collective::SlicedCall> sliced;  // state of the open call
     std::vector<Slice> slices;
     std::size_t left = 0;
     Call call;

@@ -22,7 +22,7 @@ void append_percentiles(const std::string& name, std::vector<double> values,
 // How old the blocks were that ranks held, over all of a run's broadcasts.
 std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas);
 
-// Of links that a packet came to.
+// Returns the records of links that a packet came to.
 std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
                                      std::int64_t simulated_ns);
 

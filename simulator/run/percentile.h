@@ -8,7 +8,7 @@
 
 namespace leeway::sim {
 
-// Nothing was measured: shown as such, and never as a number.
+// Value of a figure that was not measured: shown as such, and never as a number.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // Nearest rank: the least value that at least so many thousandths of all values do not exceed;

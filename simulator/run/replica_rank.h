@@ -1,4 +1,4 @@
-// What a rank of a replica step keeps between rounds: the ages of its blocks, and the unrounded
+// State of a rank of a replica step between rounds: the ages of its blocks, and the unrounded
 // values of its own shard.
 #pragma once
 
@@ -37,7 +37,8 @@ class ReplicaRank {
   Rank rank_ = 0;
   Duration deadline_{0};
   std::span<float> parameters_;
-  std::vector<float> master_;  // of the own shard; empty if the codec rounds nothing
+  // the own shard, unrounded; without elements if the codec rounds nothing
+  std::vector<float> master_;
   std::unique_ptr<collective::ReplicaLedger> ledger_;  // operations hold pointers into it
 };
 

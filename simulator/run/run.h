@@ -18,7 +18,7 @@ using WorkloadFactory = std::function<Result<std::unique_ptr<Workload>>(
 
 struct RunOptions {
   PacketObserver* packets = nullptr;        // sees every step of every packet
-  const std::atomic<bool>* stop = nullptr;  // true: give up with kCancelled
+  const std::atomic<bool>* stop = nullptr;  // gives up with kCancelled once it is true
   WorkloadFactory workload = make_workload;
   // A run that takes more fails with kResourceExhausted: it would not end.
   std::uint64_t events_max = UINT64_MAX;

@@ -174,7 +174,7 @@ void World::fill_contribution(std::uint32_t rank) {
   RankState& state = ranks_[rank];
   RankMemory& memory = memory_[rank];
   workload_->gradient_sum(rank, state.round, state.micro_batches, memory.gradient);
-  // What does not arrive is no gradient.
+  // A gradient that does not arrive counts as zeros.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
   spoil(rank);
@@ -293,7 +293,7 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   begin_round(now, rank);
 }
 
-// What a rank does with what a call gave it.
+// Takes over the result of a call.
 void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
   if (kind == CallKind::replica_broadcast) {
     const Status status = replicas_[rank].finish_broadcast();

@@ -1,4 +1,4 @@
-// What Protobuf's text parser has to say, in words of the scenario.
+// Errors of Protobuf's text parser, in words of the scenario.
 #pragma once
 
 #include <compare>

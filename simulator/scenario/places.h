@@ -14,7 +14,7 @@ namespace leeway::sim::scenario {
 
 class Places {
  public:
-  // Of a scenario that was not read from a file: messages name fields only.
+  // For a scenario that was not read from a file: messages name fields only.
   Places() = default;
   explicit Places(std::string_view file_name);
 

@@ -25,10 +25,10 @@ class NullExchange final : public seal::KeyExchange {
   std::uint64_t made_ = 0;
 };
 
-// As both processes know their pair: from a number in place of an agreement.
+// Returns the keys of a pair as both processes know them: from a number in place of an agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);
 
-// What a datagram says that was sealed so, or was not sealed.
+// Returns the contents of a datagram that was sealed so, or was not sealed.
 ByteSpan contents_of(ByteSpan datagram);
 
 }  // namespace leeway::sim

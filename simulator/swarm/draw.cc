@@ -34,7 +34,7 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
-// Of a lossy call by sites a quarter of the time is for the first hop.
+// A quarter of the time of a lossy call by sites is for the first hop.
 double patience_ms(const Operation& operation) {
   return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
 }
@@ -74,7 +74,7 @@ double mean_of(const scenario::Delay& delay) {
   }
 }
 
-// Of the two ranks that are furthest apart.
+// Round trip between the two ranks that are furthest apart.
 double round_trip_ms(const Scenario& scenario) {
   double link_ms = 0.0;
   for (const scenario::Link& link : scenario.link())
@@ -114,7 +114,7 @@ bool somebody_relays(const Scenario& scenario) {
   return true;
 }
 
-// Of Dice.
+// Parts of Dice.
 constexpr std::uint64_t kSitesPart = 1;
 constexpr std::uint64_t kLanesPart = 2;
 constexpr std::uint64_t kLongFlowsPart = 3;

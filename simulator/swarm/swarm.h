@@ -29,12 +29,12 @@ struct Tally {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  // Of all that happened with each seed: a sum, so that neither the order of seeds counts nor who
+  // Hash of all events of each seed: a sum, so that neither the order of seeds counts nor who
   // judged them.
   std::uint64_t trace_hash = 0;
   std::vector<SeedFailure> failures;  // by seed
 
-  // Of other seeds.
+  // Adds a tally of other seeds.
   void add(const Tally& other);
 };
 

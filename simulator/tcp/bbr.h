@@ -19,7 +19,7 @@ class Bbr {
   Bbr(std::uint32_t initial_window, std::uint32_t segment_bytes)
       : segment_bytes_(segment_bytes), initial_window_(initial_window), window_(initial_window) {}
 
-  // What one acknowledgement says.
+  // Content of one acknowledgement.
   struct Sample {
     std::int64_t now_ns = 0;
     std::uint64_t delivered = 0;  // segments, up to now

@@ -24,7 +24,7 @@ class Cubic {
   std::uint32_t threshold() const { return threshold_; }
   bool slow_start() const { return window() < threshold_; }
 
-  // So many segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
+  // `segments` segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
   void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
 
   // Loss or mark: the threshold is beta times the window from now on. The window itself is led

@@ -17,12 +17,12 @@ namespace leeway::sim {
 
 enum class SegmentState : std::uint8_t { flying, lost, arrived };
 
-// What was delivered when a segment was sent, for a rate of delivery (draft-cheng-iccrg-delivery-
-// rate-estimation).
+// State of delivery when a segment was sent, for a rate of delivery
+// (draft-cheng-iccrg-delivery-rate-estimation).
 struct SendContext {
   std::uint64_t delivered = 0;     // segments
-  std::int64_t delivered_ns = 0;   // when that was heard of
-  std::int64_t first_sent_ns = 0;  // when the segment had left that it was heard of
+  std::int64_t delivered_ns = 0;   // time at which their delivery was heard of
+  std::int64_t first_sent_ns = 0;  // time at which the segment of that news had been sent
   bool limited = false;            // the writer was the limit
 };
 
@@ -33,7 +33,7 @@ struct SentSegment {
   std::uint32_t bytes = 0;
   SegmentState state = SegmentState::flying;
   bool repeated = false;  // sent more than once
-  SendContext context;    // of the last time
+  SendContext context;    // context of the latest sending
 };
 
 class Scoreboard {

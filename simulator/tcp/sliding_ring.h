@@ -17,7 +17,7 @@ class SlidingRing {
  public:
   explicit SlidingRing(std::size_t expected = 64) : places_(std::bit_ceil(expected)) {}
 
-  // Of a number in the window that make_room() was told last.
+  // Returns the value of a number in the window that make_room() was told last.
   T& operator[](std::uint64_t number) { return places_[number & (places_.size() - 1)]; }
   const T& operator[](std::uint64_t number) const { return places_[number & (places_.size() - 1)]; }
 

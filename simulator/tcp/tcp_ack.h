@@ -1,4 +1,4 @@
-// What an acknowledgement says: no more than the 40 bytes of options of a real one hold beside
+// Content of an acknowledgement: no more than the 40 bytes of options of a real one hold beside
 // timestamps. Segments stand for the bytes in them.
 #pragma once
 

@@ -32,7 +32,7 @@ class TcpHost {
   // When this rank's own line has room again for what it sends; `now` if it has. A socket makes its
   // writer wait instead of losing packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
-  // So many bytes more are there, in order.
+  // `bytes` more bytes are there, in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
 };
 
@@ -63,7 +63,7 @@ class TcpFlow {
     return static_cast<std::uint32_t>(packet.word >> kFlowShift);
   }
 
-  // Of another packet of the same host, so that flow_of() names its source, too.
+  // Makes the word of another packet of the same host, so that flow_of() names its source, too.
   static std::uint64_t flow_word(std::uint32_t number) {
     return std::uint64_t{number} << kFlowShift;
   }

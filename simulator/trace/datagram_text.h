@@ -1,4 +1,4 @@
-// What a datagram says, in a few words, from its first bytes.
+// Content of a datagram, in a few words, from its first bytes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the ranks compute between the collectives: gradients, and what becomes of their averages.
+// The ranks' computation between the collectives: gradients, and the use of their averages.
 //
 // One object holds all ranks. Parameters are per rank, since replicas may drift. Given the same
 // results the same floats come out on every compiler: no libm where a value is decided (exp and the
