@@ -87,7 +87,8 @@ class PartedCalls {
   std::vector<std::unique_ptr<CallGroup>> groups_;
 };
 
-// A part as a call. `lengths`: what the checkers are told of uneven blocks, which must outlive it.
+// Makes the call of a part. `lengths` receives the uneven blocks for the checkers, and must outlive
+// the call.
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths);
 

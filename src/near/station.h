@@ -44,11 +44,11 @@ class Station {
   // Says that the call has failed here: this rank does not use the call's memory any more. Peers
   // are told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
-  // The call goes by datagrams, and this rank will not come to it here. Any thread.
-  void go_elsewhere(std::uint64_t call);
   // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
-  void leave(Gone how);
+  void go_elsewhere(std::uint64_t call);
   // Says that no further call of this rank comes.
+  void leave(Gone how);
+  // Says that a region was given back.
   void note_freed();
 
   // Waits until all others have come to this step of the call. The words that peers wrote before

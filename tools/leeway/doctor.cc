@@ -33,7 +33,7 @@ bool write_json(const std::string& path, const std::string& json) {
   return file.good();
 }
 
-// Of a program alone, where one is named.
+// Examines a program alone, where one is named.
 int examine(const std::string& program, const std::string& json_path) {
   doctor::Findings findings;
   if (program.empty()) {

@@ -39,7 +39,7 @@ class Watcher {
  public:
   explicit Watcher(const TopSettings& settings) : settings_(settings) {}
 
-  // Of those that answer now and did before.
+  // Returns one process for each address. A process that does not answer has an error.
   std::vector<top::Process> look() {
     std::vector<top::Process> processes;
     for (const std::string& address : settings_.addresses) processes.push_back(look_at(address));

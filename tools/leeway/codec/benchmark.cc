@@ -200,7 +200,7 @@ bool has_definition(const CodecOptions& options) {
 
 struct Plan {
   CodecOptions options;
-  std::optional<codec::InstructionSet> set;  // none: the definition
+  std::optional<codec::InstructionSet> set;  // without one, the formats' definition
   std::size_t size = 0;                      // index in settings.sizes
 };
 

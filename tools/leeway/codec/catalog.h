@@ -6,7 +6,7 @@
 namespace leeway::tools::codecs {
 
 struct CatalogEntry {
-  const char* text;  // what parse_codec reads
+  const char* text;  // text for parse_codec
   const char* use;
 };
 

@@ -1,5 +1,5 @@
-// What a format does to values: signal to noise after encoding and decoding, packet by packet as
-// the library sends them.
+// A format's errors: signal to noise after encoding and decoding, packet by packet as the library
+// sends them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ RoundTripError round_trip_error(const codec::Format& format, std::span<const flo
 // by name or by a scale rule that exists only there.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
-// Of a full packet, its header included.
+// Returns the bits per element of a full packet, its header included.
 double bits_per_element(const codec::Format& format);
 
 }  // namespace leeway::tools::codecs

@@ -25,7 +25,7 @@ class FloatSource {
   Result<std::span<const float>> next();
 
   std::uint64_t bytes_read() const { return bytes_read_; }
-  // None where it is not known beforehand, such as of a pipe.
+  // Returns nullopt where it is not known beforehand, as for a pipe.
   std::optional<std::uint64_t> bytes_total() const { return bytes_total_; }
 
  private:

@@ -15,27 +15,27 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB. None: the codec does not round that way, or there is nothing to measure
-// on.
+// Signal to noise in dB. A direction in which the codec does not round has no value, and nor has
+// one without anything to measure on.
 struct FormatError {
   std::string codec;
   double bits = 0.0;
   std::optional<double> nearest;
   std::optional<double> stochastic;
-  // What an exact lognormal of the measured mean and spread would give.
+  // The values that an exact lognormal of the measured mean and spread would give.
   std::optional<double> nearest_predicted;
   std::optional<double> stochastic_predicted;
 };
 
 struct PruningPoint {
   double sparsity = 0.0;
-  double threshold = 0.0;  // of |x|
+  double threshold = 0.0;  // bound on |x|
   double cosine = 0.0;     // between the pruned tensor and the original
 };
 
-// What Codec::automatic takes for contributions of this spread, over a network that loses nothing,
-// when the true gradient makes up this part of their mean square; the rest is the noise of a rank's
-// samples.
+// The codec that Codec::automatic takes for contributions of this spread, over a network that loses
+// nothing, when the true gradient makes up this part of their mean square. The rest is the noise of
+// a rank's samples.
 struct AutomaticChoice {
   double gradient_share = 1.0;
   std::string codec;
@@ -55,7 +55,7 @@ struct Inspection {
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first
   std::vector<PruningPoint> pruning;  // none where the magnitudes do not differ
-  std::uint32_t ranks = 1;            // that average such contributions
+  std::uint32_t ranks = 1;            // ranks that average such contributions
   std::vector<AutomaticChoice> automatic;
 };
 

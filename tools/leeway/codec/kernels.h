@@ -17,7 +17,7 @@ struct Kernels {
                      std::span<float> sum) = nullptr;
 };
 
-// What the library runs.
+// Returns the kernels that the library runs.
 Kernels library_kernels();
 
 // Element by element, as the formats are defined; none for formats whose only implementation is the

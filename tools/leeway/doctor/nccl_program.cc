@@ -29,7 +29,7 @@ class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
 
-  // Of a 64-bit file in this machine's byte order.
+  // Returns true for a 64-bit file in this machine's byte order.
   bool valid() const {
     const auto header = at<Elf64_Ehdr>(0);
     return header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -155,8 +155,8 @@ std::string loader_of(ByteSpan file) {
   return {};
 }
 
-// Where the loader finds libnccl.so.2 for this program, also for libraries that it needs. Empty:
-// nothing needs it.
+// Returns where the loader finds libnccl.so.2 for this program, also for libraries that it needs.
+// Returns no text if nothing needs it.
 std::string loaded_nccl(const std::string& path, ByteSpan file) {
   const std::string loader = loader_of(file);
   if (loader.empty()) return {};

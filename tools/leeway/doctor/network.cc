@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kNetworkSection = "Network";
 
-// What the library asks for unless told (Options::socket_buffer_bytes).
+// The library's request by default (Options::socket_buffer_bytes).
 constexpr int kBufferBytesWanted = 8 << 20;
 
 constexpr int kSegmentBytes = 1000;

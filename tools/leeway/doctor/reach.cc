@@ -66,7 +66,7 @@ class Prober {
     const Probe probe{token_, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to)};
     std::array<char, sizeof(Probe)> bytes{};
     std::memcpy(bytes.data(), &probe, sizeof(probe));
-    asio::error_code ignored;  // what cannot be sent is not heard
+    asio::error_code ignored;  // a datagram that cannot be sent is not heard
     socket_.send_to(asio::buffer(bytes), where, 0, ignored);
   }
   bool receive() {

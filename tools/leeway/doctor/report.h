@@ -1,4 +1,4 @@
-// What the doctor found, and how it is shown. Free of probing, so that it can be tested.
+// The doctor's findings, and how they are shown. Free of probing, so that it can be tested.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Of all threads; the ticks of getrusage() are longer than a call.
+// Returns the processor time of all threads. The ticks of getrusage() are longer than a call.
 double processor_us() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -27,7 +27,7 @@ struct Forecast {
   bool unknown = false;  // no run finished a round
 };
 
-// Seconds that the whole run takes. 0: it finished no round.
+// Returns the seconds that the whole run takes, or 0 if it finished no round.
 double whole_run_seconds(const Beginning& beginning, const sim::scenario::Scenario& scenario);
 
 // The means of what the tried runs take, times the runs.

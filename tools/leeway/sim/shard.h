@@ -25,7 +25,7 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// "2/4", the second of four; empty: the whole.
+// Parses "2/4", the second of four. No text stands for the whole.
 Result<Shard> parse_shard(std::string_view text);
 
 // "shard 2 of 4".

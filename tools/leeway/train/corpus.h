@@ -29,8 +29,8 @@ class Corpus {
   // `name` is for people. Fails when the text is shorter than kCharactersMin.
   static Result<Corpus> from_text(std::string name, std::string_view text);
   static Result<Corpus> from_file(const std::string& path);
-  // What `bible` prints, from first to last verse; an error with the remedy when the package is
-  // absent.
+  // Makes the corpus from the output of `bible`, from first to last verse. Returns an error with
+  // the remedy if the package is absent.
   static Result<Corpus> from_bible();
 
   const std::string& name() const { return name_; }

@@ -25,7 +25,8 @@ class Reduction {
 
  private:
   CollectiveOptions options_;
-  std::vector<float> residual_;  // of the whole gradient: every element is sent to its owner
+  // residual of the whole gradient: every element is sent to its owner
+  std::vector<float> residual_;
 };
 
 // Sharded optimizer (ZeRO-1) with bounded-drift parameter broadcasts.
