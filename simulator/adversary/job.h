@@ -1,6 +1,6 @@
 // A job of a few processes that meet in a store and sum exactly, in virtual time: the shipping
-// messages of the rendezvous, keys, seal and core. Whoever keeps the store and whoever stands on
-// the network do what they like for a while.
+// messages of the rendezvous, keys, seal and core. The keeper of the store and an attacker on the
+// network do what they like for a while.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Job {
   explicit Job(std::uint64_t seed);
   ~Job();
 
-  // Once. Empty, or the rule that was broken.
+  // Call it once. Returns the rule that was broken, or no text.
   std::string run();
 
   std::uint64_t right_calls() const { return right_calls_; }

@@ -26,7 +26,7 @@ class Agreement {
 
   void on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
                std::span<const float> result);
-  // A call of this rank failed: what it holds of the others' parameters is nobody's promise.
+  // A call of this rank failed: nothing is promised about the parameters of others that it holds.
   void forget(Rank rank) { held_[rank].clear(); }
 
  private:

@@ -42,7 +42,7 @@ struct FlowLedger {
     bool repaired;
   };
   std::vector<Distinct> order;          // as they came
-  Bitmap parity_seen;                   // by number; no bits: none has come
+  Bitmap parity_seen;                   // by number; without bits before the first
   std::vector<std::uint32_t> parities;  // different ones, by code
 
   std::uint32_t missing() const { return packets - distinct; }
@@ -64,7 +64,7 @@ struct RankLedger {
   bool succeeded = false;
   Instant submitted_at;
   Duration deadline{0};        // from then on
-  bool in_place = false;       // results take the place of what it brought
+  bool in_place = false;       // results replace its contribution in place
   std::uint64_t sequence = 0;  // operations of the rank before it, messages among them
   float weight = 1.0f;
   // weight of its contribution, by owner; empty if it is `weight` for all

@@ -61,7 +61,7 @@ class CallPlan {
   }
   // Owners ask again for a contribution of which they got nothing.
   bool fetches_empty() const;
-  // The same block goes to all, so that all must hold the same.
+  // Returns true if the same block goes to all ranks, so that all must hold the same.
   bool agrees() const { return spreads() && !has_own_blocks(); }
   // Every receiver has a block of its own, or only one rank receives.
   bool has_own_blocks() const {

@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-// A call that lasts so long after another rank gave its rank up has been told of it: control
+// A call that lasts kToldWithin after another rank gave its rank up has been told of it: control
 // datagrams that are not answered are repeated every second.
 constexpr Duration kToldWithin = std::chrono::seconds(10);
 

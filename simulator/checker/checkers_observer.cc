@@ -12,8 +12,8 @@ namespace {
 
 using wire::FlowKind;
 
-// Encoded contributions are encoded again in one packet of so many, by index: it costs as much as
-// the first time.
+// Encoded contributions are encoded again in one of kEncodeEvery packets, by index: it costs as
+// much as the first time.
 constexpr std::uint32_t kEncodeEvery = 8;
 
 // Rounds that a group may take to recover once faults are over.
@@ -135,7 +135,8 @@ bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& ca
   return false;
 }
 
-// I2, on the way: what arrives under an address is what its sender brought there.
+// I2, on the way: a packet that arrives under an address has the contents that its sender brought
+// there.
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
   if (is_overwritten(rank, from, call, header.index)) return;
@@ -158,7 +159,7 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// An exchange is one itself; what a rank sends itself in it is none.
+// An exchange is one operation itself; a message of a rank to itself in it is none.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -203,7 +204,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   state.book.close(self, result.status.ok());
 }
 
-// Its caller gave it up beforehand, so it fails as told, and nothing of it is sent: there is no
+// The rank's caller gave the call up beforehand. It fails as told, and sends nothing: there is no
 // more to look at.
 void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
                                     const CallResult& result) {
@@ -265,7 +266,7 @@ void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, 
   coverage.on_reduced(call, rank, *result.report, result_of(asked));
 }
 
-// I3: who contributed, by the reference's count.
+// I3: the contributors, by the reference's count.
 void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedger& call,
                                          const CollectiveReport& report,
                                          const ReductionReference::Outcome& outcome) {

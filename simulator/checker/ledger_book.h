@@ -1,5 +1,5 @@
-// Keeps the ledgers of all calls that are not over: what a packet that arrives is to the call it
-// belongs to.
+// Keeps the ledgers of all calls that are not over, and assigns each packet that arrives to its
+// call.
 //
 // It follows the protocol's published rules of what counts, and nothing of its timing: a packet
 // counts once, between its receiver's opening of the call and its return; before that at most
@@ -33,7 +33,7 @@ class LedgerBook {
 
   // Begins a rank's next call. Returns null if it is not the operation that the others submitted.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
-  // A rank submits so many messages: operations of its own, which have no number among the calls.
+  // A rank submits `count` messages: operations of its own, which have no number among the calls.
   void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
   // Ranks submitted different operations under one number: that they refuse each other's packets is
   // no fault of the engine.
@@ -67,7 +67,7 @@ class LedgerBook {
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
   // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
-  // engine was done before it used them. False if there are not so many.
+  // engine was done before it used them. Returns false if there are fewer.
   bool take_back(Rank rank, std::uint64_t copies);
 
  private:

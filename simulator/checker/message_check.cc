@@ -64,7 +64,7 @@ void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallR
   if (is_exchange(call)) check_exchange(now, rank, call, result);
 }
 
-// One that was refused as a whole has begun none of its messages.
+// An exchange that was refused as a whole has begun none of its messages.
 void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
                                   const CallResult& result) {
   std::size_t done = 0;

@@ -33,7 +33,7 @@ class ReductionReference {
     std::uint64_t non_finite = 0;          // packets of contributions that were left out
   };
 
-  // `report`: what the engine said of this call. `result`: the rank's whole result buffer.
+  // `report`: the engine's report of this call. `result`: the rank's whole result buffer.
   Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
                 std::span<const float> result);
 

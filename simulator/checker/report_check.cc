@@ -84,8 +84,8 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Datagrams that the engine read together may go on behind the one that ended the call: as many
-// copies as the report has fewer are theirs, the last ones.
+// The engine may have read datagrams behind the one that ended the call, in the same batch. Takes
+// back the last copies, as many as the report lacks.
 void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
                                    const CollectiveReport& report) {
   std::uint64_t seen = 0;

@@ -23,9 +23,9 @@ class Addresses {
 
   explicit Addresses(std::uint32_t processes);
 
-  // A translator stands before the process: it forgets a port over which nothing left for so long,
-  // and takes another one then.
-  // `symmetric`: a port for each address that something goes to, and nobody else gets in by it.
+  // Puts a translator before the process. It forgets a port over which nothing left for `idle`, and
+  // takes another one then. `symmetric`: it has a port for each destination address, and lets in
+  // datagrams from that address only.
   void translate(std::uint32_t process, Duration idle, bool symmetric);
   // The process is elsewhere; or what translates its address takes another port.
   void move(std::uint32_t process);

@@ -266,8 +266,8 @@ void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint3
   tell_stray(now, process, sender, epoch, bytes);
 }
 
-// One that reaches no member. Nothing but a member that joins later may ever see it, and of those
-// that wait the node keeps the latest.
+// A datagram that reaches no member. Only a member that joins later may ever see it, and the node
+// keeps the latest of those that wait.
 void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
                                std::uint32_t epoch, ByteSpan bytes) {
   if (lane_of(process) == 0) communicators_[0].observer->on_stray(now, process);

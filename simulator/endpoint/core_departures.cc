@@ -109,7 +109,7 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     process.node->on_relay_share(now, share->relay, share->bytes_per_second);
 }
 
-// The same for the keys.
+// As roam(), for the keys.
 void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.seals->on_wake(now);

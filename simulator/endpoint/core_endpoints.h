@@ -85,13 +85,13 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // number.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
-  // The rank becomes a member. What its process kept of those that are members already is told to
-  // the observer first, as datagrams of this time.
+  // The rank becomes a member. Datagrams that its process kept of earlier members are told to the
+  // observer first, as datagrams of this time.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
   // As Communicator::abort(): the open call fails before this returns, and its client is told.
-  // Whether everything of it that was open has failed with kCancelled.
+  // Returns true if all its open operations have failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
   // As leave(), but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
@@ -134,7 +134,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload;
     Ecn ecn = Ecn::none;
   };
-  // One that waits; its payload is held.
+  // A datagram that waits; its payload is held.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
@@ -262,7 +262,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;
   std::vector<std::byte> train_bytes_;  // in a row
-  std::vector<std::byte> sealed_;       // the same, sealed
+  std::vector<std::byte> sealed_;       // a sealed train or path message
   std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
   std::vector<std::byte> relayed_;      // one that is sealed for a relay
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged

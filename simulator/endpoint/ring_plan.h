@@ -39,7 +39,7 @@ class RingPlan {
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
   std::uint64_t elements_ = 0;
-  std::uint64_t chunks_ = 1;  // that the tensor is cut into
+  std::uint64_t chunks_ = 1;  // chunks that the tensor is cut into
   std::uint64_t slices_per_chunk_ = 1;
   std::uint64_t own_slices_ = 0;  // to be sent before anything came
   std::uint64_t slices_out_ = 0;

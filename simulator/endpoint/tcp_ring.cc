@@ -133,7 +133,8 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
                                 options_[number], host);
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
-  // It had opened the call that the sender opens now, and told it to a connection that is gone.
+  // The receiver had opened the call that the sender opens now, and told it to a connection that is
+  // gone.
   if (receiver.begun && receiver.calls == nodes_[number].calls) post(now, to, receiver.posted);
 }
 

@@ -36,8 +36,8 @@ enum class Purpose : std::uint8_t {
   swarm = 9,  // the scenario itself, drawn from a seed
   traffic = 10,
   clock = 11,    // skew and jumps
-  route = 12,    // which of several equal paths
-  message = 13,  // which messages the ranks send each other
+  route = 12,    // choice among several equal paths
+  message = 13,  // choice of the messages that ranks send each other
   member = 14,   // when processes join, use and leave further communicators
   spoil = 15,    // infinities and NaNs among contributions
 };

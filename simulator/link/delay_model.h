@@ -36,7 +36,7 @@ struct DelayOptions {
 };
 
 inline constexpr std::int64_t kDelayMaxNs = 600'000'000'000;  // keeps every product in 64 bits
-inline constexpr std::size_t kDelayValuesMax = std::size_t{1} << 20;  // the same
+inline constexpr std::size_t kDelayValuesMax = std::size_t{1} << 20;  // for the same reason
 
 // Names the parameter that is out of range, its value and its range.
 Status check_delay(const DelayOptions& options);

@@ -110,7 +110,7 @@ class LinkLine {
   std::unique_ptr<Faults> faults_;
   std::int64_t fixed_delay_ns_ = 0;
   std::int64_t reorder_by_ns_ = 0;
-  std::vector<DelayModel> delays_;  // those that vary
+  std::vector<DelayModel> delays_;  // delays that vary
   bool in_order_ = true;
   bool at_once_ = false;
 };

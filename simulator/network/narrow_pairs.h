@@ -14,7 +14,7 @@ class NarrowPairs {
 
   explicit NarrowPairs(std::uint32_t ranks) : ranks_(ranks), rows_(ranks) {}
 
-  // From now on; kAny: of any length.
+  // Lets packets of `bytes` at most pass from now on; kAny lets all pass.
   void set(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     LEEWAY_ASSERT(from < ranks_ && to < ranks_);
     if (rows_[from].empty()) rows_[from].resize(ranks_, kAny);

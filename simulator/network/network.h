@@ -3,7 +3,7 @@
 // Per link, in this order: queue and line (link/queue.h), losses, corruption, duplication, delays.
 // All of it is decided when the packet enters the link, so a packet costs one event a link: its
 // arrival at the far end. A link that keeps the order is a ring with one pending event, however
-// many packets are under way on it.
+// many packets are in flight on it.
 //
 // Deterministic: depends on topology, seed and the order of send() only. One run is one thread.
 #pragma once
@@ -69,14 +69,14 @@ class Network {
 
   PayloadPool& payloads() { return payloads_; }
 
-  // From now on packets between these ranks are lost, in this direction, also those under way
-  // (counted when they would have arrived); or no longer. Calls nest: blocked twice must be
-  // unblocked twice.
+  // Loses packets between these ranks from now on, in this direction, also those in flight (counted
+  // when they would have arrived). unblock() ends that. Calls nest: blocked twice must be unblocked
+  // twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
-  // From now on longer packets of one rank to the other are lost where they enter;
-  // NarrowPairs::kAny: none is too long. What is shared by several receivers passes.
+  // Loses longer packets of one rank to the other from now on, where they enter. With
+  // NarrowPairs::kAny none is too long. Packets that several receivers share pass.
   void narrow(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     narrow_.set(from, to, bytes);
   }
@@ -119,7 +119,7 @@ class Network {
     LinkLine line;
     LinkId id;
     bool scheduled = false;     // an event for the first of `packets` is pending
-    PacketStore::List packets;  // under way on it; only of a link that keeps the order
+    PacketStore::List packets;  // in flight on it; only of a link that keeps the order
     alignas(64) LinkCounters counters;
   };
 

@@ -22,7 +22,7 @@ constexpr bool is_loss(PacketStep step) {
   return step >= PacketStep::queue_full;
 }
 
-// offered + copied = passed + lost + under way on the link.
+// offered + copied = passed + lost + in flight on the link.
 struct LinkCounters {
   // Counters that every packet touches come first: a cache line.
   std::array<std::uint64_t, kTrafficKinds>

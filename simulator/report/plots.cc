@@ -27,7 +27,7 @@ struct Figure {
   std::string name;
   Label label;
   const RoundColumn* column = nullptr;  // over rounds
-  std::string curve;                    // in the legend; empty where it is the only one
+  std::string curve;                    // in the legend; no text for the only curve
 };
 
 // One point before it is averaged.
@@ -62,7 +62,7 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return all;
 }
 
-// Those of plot.by that are swept.
+// Returns the settings of the fields in plot.by that are swept.
 std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const CellSummary& cell) {
   std::vector<const scenario::Setting*> settings;
   for (const std::string& field : plot.by()) {

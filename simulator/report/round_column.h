@@ -15,7 +15,7 @@ namespace leeway::sim {
 struct RoundColumn {
   std::string_view name;
   Label label;
-  double (*value)(const RoundRecord& round);  // NaN: not known
+  double (*value)(const RoundRecord& round);  // NaN if it is not known
 };
 
 std::span<const RoundColumn> round_columns();

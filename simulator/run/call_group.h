@@ -26,7 +26,7 @@ class CallGroup final : public Endpoints::Client {
     std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     Credit* credit;
-    // `process` has a part less under way.
+    // `process` has one part fewer in progress.
     std::function<void(Instant now, std::uint32_t process, const CallResult& result)> on_done;
   };
   // All ranks join it.

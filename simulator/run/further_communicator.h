@@ -48,7 +48,7 @@ class FurtherCommunicator final : private Endpoints::Client {
 
   // The process may join from now on.
   void begin(Instant now, std::uint32_t process);
-  // It has begun, and has something left to do.
+  // Returns true if the process has begun, and has something left to do.
   bool is_busy(std::uint32_t process) const;
   // An event of EventKind::member.
   void on_event(const Event& event);
@@ -61,7 +61,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
   struct Counts {
     std::uint64_t opened = 0;  // members
-    std::uint64_t calls = 0;   // that returned
+    std::uint64_t calls = 0;   // calls that returned
     std::uint64_t failed = 0;
     std::uint64_t aborted = 0;  // members
   };

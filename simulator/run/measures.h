@@ -15,7 +15,7 @@ namespace leeway::sim {
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes);
 
-// name.mean, name.p50, ... name.max; nothing of no values.
+// Appends name.mean, name.p50, ... name.max; appends nothing without values.
 void append_percentiles(const std::string& name, std::vector<double> values,
                         std::vector<Measure>& out);
 

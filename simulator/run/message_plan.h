@@ -34,7 +34,7 @@ class MessagePlan {
   };
   // One end of a message.
   struct End {
-    std::uint32_t message = 0;  // which of the round
+    std::uint32_t message = 0;  // index of the message in the round
     bool sends = false;
   };
   void add_own(std::uint32_t round, std::vector<Message>& messages) const;

@@ -15,12 +15,12 @@ namespace leeway::sim {
 
 class ReplicaRank {
  public:
-  // `parameters`: what this rank holds of all of them; stays where it is.
+  // `parameters`: the values that this rank holds, of all shards; stays where it is.
   static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
                                   std::uint32_t ranks, std::span<float> parameters);
 
   schedule::Shard own_shard() const { return ledger_->shards()[rank_]; }
-  // The owned values for the optimizer; what is sent is their rounded copy.
+  // Returns the owned values for the optimizer. Their rounded copy is sent.
   std::span<float> owned();
 
   collective::BroadcastLedger* begin_broadcast();

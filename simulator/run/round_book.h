@@ -40,7 +40,8 @@ class RoundBook {
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
-  // The lowest open round if every live rank has finished it; nothing else is complete then.
+  // Finds the lowest open round. Returns true if every live rank has finished it; no later round is
+  // complete before it.
   bool complete(std::uint32_t& round) const;
   // Closes it and moves it to the records.
   RoundRecord& close(std::uint32_t round);

@@ -1,5 +1,5 @@
-// The numbers of one open round: what every rank put in, and what each got out. Ranks finish a
-// round at different times, so both are kept until the last one has.
+// The numbers of one open round: contributions and results of all ranks. Ranks finish a round at
+// different times, so both are kept until the last one has.
 #pragma once
 
 #include <cstdint>

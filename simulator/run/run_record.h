@@ -1,4 +1,4 @@
-// Everything that one run (a cell of the grid with one seed) has to say: what reports are made of.
+// The full record of one run (a cell of the grid with one seed), from which reports are made.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ struct RoundRecord {
   double contributors_mean = -1;       // negative: no call of the round reduced anything
   std::uint32_t contributors_min = 0;  // valid in a round with a contributors_mean
   // Squared distance of the result from the loss-free average of this round's contributions, mean
-  // over elements and live ranks, and the mean square of that average. Negative: not known
-  // (endpoint without contents).
+  // over elements and live ranks, and the mean square of that average. Negative if they are not
+  // known (endpoint without contents).
   double error_mean_square = -1;
   double value_mean_square = -1;
   double drift_pair =
       -1;  // mean squared distance of two ranks' parameters after the round; negative: no model
-  double loss = -1;  // Workload::loss of rank 0; negative: not evaluated in this round
+  double loss = -1;  // Workload::loss of rank 0; negative if it was not evaluated in this round
 };
 
 struct LinkRecord {
@@ -60,7 +60,7 @@ struct CheckRecord {
 struct RunRecord {
   std::uint64_t seed = 0;
   std::vector<RoundRecord> rounds;
-  std::vector<LinkRecord> links;  // that a packet came to
+  std::vector<LinkRecord> links;  // links that a packet came to
   NetworkCounters network;
   std::vector<CheckRecord> checks;
   // "round_ms.p50", "round_ms.p99", "loss", "loss_first_pass", "goodput_gbps", "error.nmse",

@@ -3,7 +3,7 @@
 // drives them over sockets.
 //
 // Each of these communicators has checkers of its own, for which a leg is a call like any other.
-// What the whole call promises the first communicator's checkers look at. A seat of the endpoints
+// The first communicator's checkers look at the promises of the whole call. A seat of the endpoints
 // has one call open at a time, so the legs of a tier follow one another here; in the library they
 // may overlap.
 #pragma once

@@ -58,7 +58,7 @@ Result<RunRecord> World::run() {
   return make_record();
 }
 
-// One event; false if none is left.
+// Handles one event. Returns false if none is left.
 bool World::step() {
   Event event;
   if (!queue_.pop(event)) return false;
@@ -180,7 +180,8 @@ void World::fill_contribution(std::uint32_t rank) {
   spoil(rank);
 }
 
-// After the reference: what is measured is the distance from what the rank should have brought.
+// Called after the reference: the error is the distance from the contribution that the rank should
+// have brought.
 void World::spoil(std::uint32_t rank) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::array<float, 3> kOdd = {kInfinity, -kInfinity,

@@ -138,7 +138,7 @@ class World final : private Endpoints::Client {
   std::vector<RankState> ranks_;
   RoundBook book_;
   ComputeBook compute_book_;
-  std::vector<std::uint32_t> open_faults_;  // that have an end and have not come to it
+  std::vector<std::uint32_t> open_faults_;  // faults that have an end and have not come to it
   bool calm_ = false;
   bool stopping_ = false;           // no rank begins a round that none has begun
   std::uint32_t rounds_begun_ = 0;  // by any rank

@@ -218,7 +218,7 @@ Result<std::vector<Cell>> cells(const Scenario& scenario) {
   for (const Axis& axis : *axes) count *= axis.values.size();  // validate() bounded the product
   Scenario base = scenario;
   base.clear_sweep();
-  base.clear_full();  // which may speak of sweeps
+  base.clear_full();  // the long form may speak of sweeps
   std::vector<Cell> grid;
   for (std::size_t index = 0; index < count; ++index) {
     const Choice choice = choice_of(*axes, index);

@@ -1,4 +1,4 @@
-// Rules of what the ranks do: operation, workload and checkers.
+// Rules for the ranks' work: operation, workload and checkers.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,5 +1,5 @@
 // A cipher that does not encrypt: the simulator's and the swarm's. Numbers, key phases and the
-// replay window are the library's (src/seal); whoever looks at the network still sees what travels.
+// replay window are the library's (src/seal); an observer of the network still sees the contents.
 //
 // Its proof is a checksum that begins with the key. It finds damage and wrong keys, and proves
 // nothing against people.

@@ -85,8 +85,8 @@ double round_trip_ms(const Scenario& scenario) {
   return regions_ms + 2.0 * link_ms * (topology.has_ring() ? scenario.ranks() - 1 : 1);
 }
 
-// A window lets so much through in a round trip. What a rank sends another in a round must take no
-// more than half of the deadline, all of a rank's messages being for one other.
+// A window bounds the data of a round trip. The data that a rank sends another in a round must take
+// no more than half of the deadline, all of a rank's messages being for one other.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
   if (!operation.has_window_bytes() && !operation.has_socket_bytes()) return true;
@@ -147,7 +147,7 @@ bool promises_recovery(const Scenario& scenario) {
     return false;
   // Rounds of a few packets lose some each until three are known to be lost.
   if (scenario.narrow_size() > 0) return false;
-  // First passes that are multicast in vain are noticed only when their window is full.
+  // A first pass by multicast that does not arrive is noticed only when its window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
 }
 

@@ -32,8 +32,8 @@ void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
 // Messages before a round's call; last of all.
 void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
-// Flows of so many packets that their first pass takes several round trips: they are repaired
-// meanwhile. By dice of their own, too.
+// Flows with many packets, whose first pass takes several round trips: they are repaired meanwhile.
+// By dice of their own, too.
 void draw_long_flows(Dice& dice, scenario::Scenario& scenario);
 // Ranks that lie in sites. By dice of their own: scenarios that have none stay as they were.
 void draw_sites(Dice& dice, scenario::Scenario& scenario);

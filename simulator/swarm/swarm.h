@@ -13,7 +13,7 @@
 
 namespace leeway::sim::swarm {
 
-// Every so many seeds one is run twice (I12).
+// One of kTwiceEvery seeds is run twice (I12).
 inline constexpr std::uint64_t kTwiceEvery = 16;
 inline bool runs_twice(std::uint64_t seed) {
   return seed % kTwiceEvery == 0;
@@ -25,7 +25,7 @@ struct SeedFailure {
 };
 
 struct Tally {
-  std::uint64_t seeds = 0;  // that were judged
+  std::uint64_t seeds = 0;  // seeds that were judged
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;

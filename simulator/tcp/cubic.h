@@ -35,7 +35,7 @@ class Cubic {
 
   void set_window(std::uint32_t segments);
 
-  // The sender had nothing to send for so long: time in which the window did not grow. With
+  // The sender had nothing to send for `idle_ns`, time in which the window did not grow. With
   // `restart` the window is halved for every `timeout_ns` of it, down to the initial one.
   void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
 

@@ -1,5 +1,5 @@
-// Values of rising numbers, of which only a window matters: what a connection knows of the segments
-// under way.
+// Values of rising numbers, of which only a window matters: a connection's facts about the segments
+// in flight.
 //
 // Memory grows, by doubling, only when the window is wider than ever before.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // There are no contents: bytes are counted. A packet's word names the flow and the segment; that of
 // an acknowledgement names a record which its receiver wrote and its sender reads when the packet
-// arrives, so that it says what was true when it was sent. Records are kept for the last few
-// thousand acknowledgements; one that is overtaken by as many is taken for lost.
+// arrives, so that it has the state at the time of its sending. Records are kept for the last few
+// thousand acknowledgements; one that thousands overtake is taken for lost.
 //
 // Established from the beginning, never closed. Nothing is allocated in a steady state.
 #pragma once
@@ -22,7 +22,7 @@ namespace leeway::sim {
 
 enum class TcpEnd : std::uint8_t { sender = 0, receiver = 1 };
 
-// Where a flow lives: its network, its clock and whoever reads its bytes.
+// A flow's surroundings: its network, its clock and the reader of its bytes.
 class TcpHost {
  public:
   virtual ~TcpHost() = default;
@@ -54,7 +54,7 @@ class TcpFlow {
     Traffic acks = Traffic::control;
   };
 
-  // Never ends: what a source with unlimited data sends.
+  // Length of a flow that never ends, from a source with unlimited data.
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 
   TcpFlow(const Place& place, const TcpOptions& options, TcpHost& host);

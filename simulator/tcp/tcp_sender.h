@@ -1,8 +1,9 @@
-// The sending half of a TCP connection: what to send when, given acknowledgements and time.
+// The sending half of a TCP connection: which segment to send when, given acknowledgements and
+// time.
 //
 // A pure state machine. Losses are found by RACK and tail loss probes (RFC 8985) and, when nothing
 // comes back, by the retransmission timeout (RFC 6298); the window follows CUBIC and is reduced
-// proportionally. README.md tells what is left out.
+// proportionally. README.md lists what is left out.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class TcpSender {
   void on_timer(Instant now);
   // Returns the segment to send now. Ask until there is none.
   std::optional<TcpSegment> poll(Instant now);
-  // It is not asked because the sender's own line is full: no use of the window.
+  // Says that poll() is not called because the sender's own line is full: no use of the window.
   void hold() { note_use(false); }
   Instant next_wake() const {
     return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};

@@ -21,7 +21,7 @@ struct LinkProperties {
   std::int64_t reorder_by_ns = 0;
   double corrupt = 0;
   // Links with the same number here ask one and the same loss model, in the order of sending.
-  // kOwnFate: its own.
+  // kOwnFate stands for one of its own.
   static constexpr std::uint32_t kOwnFate = UINT32_MAX;
   std::uint32_t fate = kOwnFate;
 };

@@ -15,8 +15,8 @@ constexpr double kTailBegin = 3.442619855899;  // begin of the tail with 128 lay
 constexpr double kLayerArea = 9.91256303526217e-3;
 constexpr double kOne = 0x1p24;  // a place's range to either side
 
-// The words of RandomStream(seed, rank << 32 | round, Purpose::workload); what the rare cases draw
-// lies where no block number reaches.
+// The words of RandomStream(seed, rank << 32 | round, Purpose::workload). Rare cases draw where no
+// block number reaches.
 constexpr std::uint32_t kStream =
     0xEu << 28 | std::uint32_t{static_cast<std::uint8_t>(Purpose::workload)} << 20;
 constexpr std::uint32_t kRareStream = kStream | 1u << 19;

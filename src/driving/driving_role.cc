@@ -130,7 +130,8 @@ bool DrivingRole::acquire_in_pause() {
   const auto busy = [this] { return taken_ || wanted(); };
   while (!stopped_ && (busy() || (acquisitions_ != seen_ && !nudged_))) {
     seen_ = acquisitions_;
-    // The same condition as above: were it weaker, this would spin without ever giving up the lock.
+    // Waits for the same condition as above: were it weaker, this would spin without ever giving up
+    // the lock.
     pause_.wait_for(lock, kGrace, [&] { return stopped_ || (nudged_ && !busy()); });
   }
   if (stopped_) return false;

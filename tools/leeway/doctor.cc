@@ -1,4 +1,4 @@
-// leeway doctor: what this machine and this environment offer Leeway, and the command that mends
+// leeway doctor: what this machine and this environment offer Leeway, and the commands that repair
 // what they lack.
 
 #include <unistd.h>

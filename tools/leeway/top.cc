@@ -1,4 +1,4 @@
-// leeway top: what processes with LEEWAY_METRICS are doing, a row for each peer.
+// leeway top: shows what processes with LEEWAY_METRICS are doing, a row for each peer.
 
 #include <unistd.h>
 

@@ -6,8 +6,8 @@
 // for a proof; datagrams go by the wide way until then.
 //
 // Everybody sleeps in the wide transport. A process that puts something into the ring of a sleeper
-// rings a bell there: one short datagram, which wakes whoever waits for its socket. The wide
-// transport must copy in send() (borrowed() is always 0).
+// rings a bell there: one short datagram, which wakes the process that waits for its socket. The
+// wide transport must copy in send() (borrowed() is always 0).
 #pragma once
 
 #include <functional>

@@ -26,7 +26,7 @@ namespace leeway::transport {
 
 class RingProof {
  public:
-  // Bells are repeated after so long, and after twice as long each time, up to kEveryMax.
+  // Bells are repeated after kEvery, and after twice as long each time, up to kEveryMax.
   static constexpr Duration kEvery = std::chrono::milliseconds(2);
   static constexpr Duration kEveryMax = std::chrono::milliseconds(200);
   // A pair that has proved nothing by then stays with UDP.
@@ -34,7 +34,7 @@ class RingProof {
 
   enum class Standing : std::uint8_t { open, proven, refused };
 
-  // `nonce`: random, never 0; what this process puts into its ring.
+  // `nonce`: random, never 0; this process puts it into its ring.
   RingProof(Instant now, std::uint64_t nonce)
       : nonce_(nonce), until_(now + kPatience), bell_at_(now) {}
 

@@ -86,7 +86,7 @@ class SealedTransport final : public DatagramTransport {
   const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
 
   const seal::Counters& seal_counters() const { return seals_.counters(); }
-  // The same as rows: "sealed", "opened", "refused_forged", ...
+  // Returns the counters as rows: "sealed", "opened", "refused_forged", ...
   std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
 
  private:
@@ -114,7 +114,7 @@ class SealedTransport final : public DatagramTransport {
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
   const std::unique_ptr<DatagramTransport> inner_;
-  Whereabouts* const where_;  // the same, if it has addresses; or null
+  Whereabouts* const where_;  // inner_, if it has addresses; or null
   const ClockFunction clock_;
   const std::string name_;
   TransportLimits limits_;

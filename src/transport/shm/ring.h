@@ -113,9 +113,9 @@ class RingWriter {
 // The reading side. One thread at a time.
 class RingReader {
  public:
-  // Datagrams of at most so many bytes are copied out of the shared memory: all that control is
-  // then judged and used from the same bytes. Longer ones are data, whose header is read once and
-  // whose payload is copied or summed once.
+  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory: all control datagrams
+  // are then judged and used from the same bytes. Longer ones are data, whose header is read once
+  // and whose payload is copied or summed once.
   static constexpr std::size_t kCopiedBytesMax = 1024;
 
   // Trains with datagrams of more than `datagram_bytes_max` break the ring.
@@ -123,9 +123,9 @@ class RingReader {
       : memory_(memory), datagram_bytes_max_(datagram_bytes_max) {}
 
   // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for the
-  // shorter ones, kCopiedBytesMax for each element of `out`. What is lent stays until release().
+  // shorter ones, kCopiedBytesMax for each element of `out`. Lent datagrams stay until release().
   std::size_t read(Rank from, std::span<Received> out, std::byte* copies);
-  // Gives back all that read() has lent. Whether there was anything.
+  // Gives back all that read() has lent. Returns true if there was anything.
   bool release();
 
   // The number of the writer's wait for room: 0 while it does not wait. After release().

@@ -9,7 +9,7 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams that one receive() lends at most: there is memory for so many copies of short ones.
+// Datagrams that one receive() lends at most: there is memory for kLentMax copies of short ones.
 constexpr std::size_t kLentMax = 64;
 
 // How long wait() naps where nobody wakes this process.
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// A bell that was lost leaves its peer asleep in front of what is there for it.
+// A bell that was lost leaves its peer asleep although something is there for it.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {

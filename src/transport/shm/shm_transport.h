@@ -5,9 +5,9 @@
 // not move for kStall loses what is sent to it meanwhile, as a network would lose it: other peers
 // must not wait for a process that was stopped or killed.
 //
-// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. Who has a
-// way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers that
-// poll_bell() names.
+// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. A transport
+// with a way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers
+// that poll_bell() names.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace leeway::transport {
 struct ShmCounters {
   std::uint64_t broken = 0;   // pairs of rings in which the peer broke a rule
   std::uint64_t stalled = 0;  // trains lost because their reader did not move
-  std::uint64_t bells = 0;    // that were to be rung
+  std::uint64_t bells = 0;    // bells that were to be rung
   std::uint64_t full = 0;     // how often send() fell short
 };
 
@@ -34,15 +34,15 @@ class ShmTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A reader that leaves its ring full for so long does not live: longer than a busy machine keeps
-  // a process from running, shorter than a peer time-out.
+  // A reader that leaves its ring full for kStall does not live: longer than a busy machine keeps a
+  // process from running, shorter than a peer time-out.
   static constexpr Duration kStall = std::chrono::milliseconds(100);
-  // A bell that was not heeded for so long is rung again, since UDP may lose it. Twice as long
-  // after each time, up to kBellEveryMax.
+  // A bell that the peer did not answer for kBellEvery is rung again, since UDP may lose it. Twice
+  // as long after each time, up to kBellEveryMax.
   static constexpr Duration kBellEvery = std::chrono::milliseconds(1);
   static constexpr Duration kBellEveryMax = std::chrono::milliseconds(100);
 
-  // kResourceExhausted: the process has too many files open.
+  // Returns kResourceExhausted if the process has too many files open.
   static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
                                                     std::size_t datagram_bytes_max);
 
@@ -123,7 +123,7 @@ class ShmTransport final : public DatagramTransport {
   const ClockFunction clock_;
   TransportLimits limits_;
   std::vector<std::unique_ptr<Peer>> by_rank_;
-  std::vector<Peer*> peers_;  // those that are attached
+  std::vector<Peer*> peers_;  // peers that are attached
   std::size_t first_ = 0;     // index in peers_ where the next receive() begins
   std::vector<std::byte> copies_;
   std::vector<Peer*> lent_;  // peers whose memory the last receive() lent

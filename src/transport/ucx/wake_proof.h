@@ -40,7 +40,7 @@ class UcxWakeProof {
   // finished after `timeout`. A few milliseconds for a few ranks, about half a millisecond more for
   // each further rank.
   Status run(Duration timeout);
-  // The same, for a caller who may take his call back: it fails soon then.
+  // As run(), for a caller who may take his call back: it fails soon then.
   Status run(Duration timeout, std::stop_token stop) {
     stop_ = std::move(stop);
     return run(timeout);
@@ -53,7 +53,7 @@ class UcxWakeProof {
     Kind kind;
     std::uint32_t attempt;   // number of the attempt, in ask and answer
     std::uint32_t delay_us;  // delay of the answer, in ask
-    std::uint32_t sleeper;   // the failure that the sender knows of, or kNoRank
+    std::uint32_t sleeper;   // sleeping rank of the failure that the sender knows of, or kNoRank
     std::uint32_t waker;
   };
   struct Heard {  // news from one rank that has not been used yet

@@ -64,8 +64,8 @@ Status check_file_size() {
                        static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-// A worker starts a thread and asserts that it has it. So many must be free, as other ranks of this
-// process and this user take some meanwhile.
+// A worker starts a thread and asserts that it has it. kFreeMin threads must be free, as other
+// ranks of this process and this user take some meanwhile.
 Status check_threads() {
   constexpr int kFreeMin = 8;
   std::latch counted(1);

@@ -87,8 +87,8 @@ UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes
 std::size_t UdpReceiver::receive(std::span<Received> out) {
   if (out.empty()) return 0;
   std::size_t filled = hand_out(out);
-  // Buffers are refilled only when this call has lent nothing yet: what it lends must survive until
-  // the next call.
+  // Buffers are refilled only when this call has lent nothing yet: lent datagrams must survive
+  // until the next call.
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch)
     filled = hand_out(out);
   return filled;
@@ -120,7 +120,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   while (current_ < arrived_ && filled < out.size()) {
     const std::size_t total = messages_[current_].msg_len;
     if (open_ || open_message()) {
-      // An empty datagram is handed on too: what it is worth is the wire format's business.
+      // An empty datagram is handed on too: the wire format judges it.
       do {
         const std::size_t bytes = std::min(segment_, total - offset_);
         out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}, ecn_};
@@ -136,7 +136,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Looks at a message once; false when its datagrams are refused.
+// Looks at a message once. Returns false if its datagrams are refused.
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
   const Notes notes = notes_of(message);

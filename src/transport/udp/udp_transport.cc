@@ -40,7 +40,8 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
                        limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
-// No message at all: nothing is sent or received, but a filter of system calls (seccomp) answers.
+// Calls with no message at all: nothing is sent or received, but a filter of system calls (seccomp)
+// answers.
 Status check_calls(int socket) {
   mmsghdr none{};
   const char* refused = nullptr;

@@ -89,7 +89,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
-  // Loopback is memory of the host: what leads through it arrives as it was sent.
+  // Loopback is memory of the host: datagrams through it arrive as they were sent.
   const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;

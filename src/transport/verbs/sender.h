@@ -52,7 +52,7 @@ class VerbsSender {
 
   // The queue was full at the last send(), or memory is being read: the next completion matters.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
-  // Takes the completions that are here. True if there were any.
+  // Takes the completions that are here. Returns true if there were any.
   bool collect();
   // Takes completions until everything sent is out, at most `limit`.
   void drain(Duration limit);

@@ -40,7 +40,7 @@ struct VerbsPort {
   std::vector<VerbsGid> gids;
 };
 
-// One row for every port, by device and port; empty where there is no RDMA device.
+// Returns one row for every port, by device and port; no rows without an RDMA device.
 std::vector<VerbsPort> list_verbs_ports();
 
 // The port `number` of an open device.

@@ -56,8 +56,8 @@ Sampler::Work copy_work(Buffers& b) {
   };
 }
 
-// The library's float32 sum, on the instruction set of the row: what a reduction without a codec
-// does.
+// The library's float32 sum, on the instruction set of the row: the work of a reduction without a
+// codec.
 Sampler::Work add_work(Buffers& b) {
   const codec::Format format = codec::format_of(Codec::fp32, DataType::f32);
   return [&b, format](std::size_t begin, std::size_t end) {

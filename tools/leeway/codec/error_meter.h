@@ -28,8 +28,8 @@ struct RoundTripError {
 RoundTripError round_trip_error(const codec::Format& format, std::span<const float> values,
                                 std::uint64_t seed);
 
-// `options` rounding this way. None if the codec does not, or if the options ask for the other way,
-// by name or by a scale rule that exists only there.
+// Returns `options` rounding this way. Returns nullopt if the codec does not, or if the options ask
+// for the other way, by name or by a scale rule that exists only there.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
 // Returns the bits per element of a full packet, its header included.

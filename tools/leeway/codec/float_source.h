@@ -21,7 +21,8 @@ class FloatSource {
   FloatSource& operator=(const FloatSource&) = delete;
   ~FloatSource();
 
-  // The next floats, until the next call; none at the end. Pieces are full but for the last one.
+  // Returns the next floats, valid until the next call, and none at the end. Pieces are full but
+  // for the last one.
   Result<std::span<const float>> next();
 
   std::uint64_t bytes_read() const { return bytes_read_; }

@@ -1,5 +1,4 @@
-// `leeway codec inspect`: what the magnitudes of a tensor look like, and what each format would
-// make of them.
+// `leeway codec inspect`: the magnitudes of a tensor, and the error of each format on them.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +53,7 @@ struct Inspection {
   MagnitudeHistogram histogram;
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first
-  std::vector<PruningPoint> pruning;  // none where the magnitudes do not differ
+  std::vector<PruningPoint> pruning;  // no points where the magnitudes do not differ
   std::uint32_t ranks = 1;            // ranks that average such contributions
   std::vector<AutomaticChoice> automatic;
 };
@@ -66,8 +65,8 @@ using InspectProgress = std::function<void(const std::string& text)>;
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
                            const InspectOptions& options, const InspectProgress& progress);
 
-// Index of the format with the highest measured ratio among those of at most `bits`, by nearest or
-// by stochastic rounding; none if there is none.
+// Returns the index of the format with the highest measured ratio among those of at most `bits`, by
+// nearest or by stochastic rounding, or nullopt if there is none.
 std::optional<std::size_t> best_format(const std::vector<FormatError>& formats, double bits,
                                        std::optional<double> FormatError::*measured);
 

@@ -20,8 +20,8 @@ struct Kernels {
 // Returns the kernels that the library runs.
 Kernels library_kernels();
 
-// Element by element, as the formats are defined; none for formats whose only implementation is the
-// library's.
+// Returns kernels that go element by element, as the formats are defined. Returns nullopt for
+// formats whose only implementation is the library's.
 std::optional<Kernels> defining_kernels(const codec::Format& format);
 
 }  // namespace leeway::tools::codecs

@@ -1,4 +1,4 @@
-// `leeway codec list`: what each codec costs in bits and in error.
+// `leeway codec list`: the cost of each codec in bits and in error.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB; none where a codec does not round that way. Infinite where it changes
-// nothing.
+// Signal to noise in dB; without a value where a codec does not round that way. Infinite where it
+// changes nothing.
 struct ListRow {
   std::string text;
   std::string use;
@@ -26,7 +26,7 @@ struct ListRow {
   std::optional<double> lognormal_stochastic;
 };
 
-// Measures on `samples` values of N(0,1) and as many of a lognormal with sigma 1.
+// Measures on `samples` values of N(0,1) and on `samples` of a lognormal with sigma 1.
 std::vector<ListRow> measure_list(std::size_t samples);
 
 // Returns lines of at most `width` columns where that is possible; with 0, of any width.

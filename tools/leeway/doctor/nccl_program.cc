@@ -24,7 +24,7 @@ constexpr std::string_view kFunction = "ncclCommInitRank";
 constexpr std::string_view kInside =
     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER";
 
-// A view of an ELF file; nothing is read beyond its end.
+// A view of an ELF file, which reads nothing beyond its end.
 class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
@@ -44,7 +44,7 @@ class Elf {
     return value;
   }
 
-  // The text that begins there; empty where it has no end.
+  // Returns the text that begins there, or no text if it has no end.
   std::string_view text(std::uint64_t offset) const {
     if (offset >= file_.size()) return {};
     const auto* const begin = reinterpret_cast<const char*>(file_.data()) + offset;
@@ -144,7 +144,7 @@ std::string output_of(const std::vector<std::string>& words) {
   return output;
 }
 
-// The loader that the file names; empty where it names none.
+// Returns the loader that the file names, or no text if it names none.
 std::string loader_of(ByteSpan file) {
   const Elf elf(file);
   const auto header = elf.at<Elf64_Ehdr>(0);

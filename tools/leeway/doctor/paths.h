@@ -1,4 +1,4 @@
-// `leeway doctor --paths`: what lies between each two ranks, measured by all of them together.
+// `leeway doctor --paths`: the paths between each two ranks, measured by all of them together.
 #pragma once
 
 #include <string>

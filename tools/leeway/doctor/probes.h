@@ -1,5 +1,5 @@
-// Looks at the machine. Each probe adds its findings and never fails: what cannot be found out is a
-// finding too.
+// Looks at the machine. Each probe adds its findings and never fails: a fact that cannot be found
+// out is a finding too.
 #pragma once
 
 #include "doctor/report.h"

@@ -204,7 +204,7 @@ const char* family_of(const std::string& address) {
   return address.front() == '[' ? "IPv6" : "IPv4";
 }
 
-// Those that both reach, and that reach both.
+// Returns the ranks that both reach, and that reach both.
 std::string relays_of(const Gathering::Reach& reach, std::size_t one, std::size_t other) {
   std::string all;
   for (std::size_t via = 0; via < reach.addresses.size(); ++via) {

@@ -1,6 +1,6 @@
 // Which ranks' datagrams reach which others, for `leeway doctor --paths`: asked before a group
-// waits for them, with plain datagrams of its own. What ranks found is exchanged over TCP, where
-// they met, so that all of it is on one table.
+// waits for them, with plain datagrams of its own. The findings are exchanged over TCP, where they
+// met, so that all of it is on one table.
 #pragma once
 
 #include <chrono>

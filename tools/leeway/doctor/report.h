@@ -12,7 +12,7 @@ enum class Verdict : std::uint8_t {
   info = 0,  // neither good nor bad
   ok,
   warn,     // Leeway runs, but slower or with less than it could
-  missing,  // Leeway does not run until this is mended
+  missing,  // Leeway does not run until this is repaired
 };
 const char* to_string(Verdict verdict);
 
@@ -21,7 +21,7 @@ struct Finding {
   std::string name;
   Verdict verdict = Verdict::info;
   std::string value;
-  std::string remedy;  // a command or one sentence; empty when there is nothing to mend
+  std::string remedy;  // a command or one sentence, if there is anything to repair
 };
 using Findings = std::vector<Finding>;
 

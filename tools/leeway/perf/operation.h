@@ -48,7 +48,7 @@ double bus_factor(Operation operation, int ranks);
 struct Origin {
   // the rank whose input is copied; without one, the reduction over all ranks
   std::optional<int> source;
-  std::size_t block = 0;  // which block of the input
+  std::size_t block = 0;  // index of the block in the input
 };
 // Returns nullopt if the operation leaves the output of `rank` untouched (not the root).
 std::optional<Origin> origin(Operation operation, int rank, int ranks, int root, std::size_t block);

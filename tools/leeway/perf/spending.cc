@@ -50,7 +50,7 @@ Spending spent(const Communicator& communicator) {
       total.control += number;
     if (name == "bytes_sent") total.bytes += number;
   }
-  total.data -= total.repair;  // which it holds
+  total.data -= total.repair;  // `data` holds repairs
   total.processor_us = processor_us();
   return total;
 }

@@ -54,7 +54,8 @@ std::string format_spending(const Spending& spending);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 
-// nccl-tests' getFloatStr: as many decimals (2, 1, 0) as fit into `width`, then an exponent.
+// nccl-tests' getFloatStr: two, one or no decimals, the most that fit into `width`, then an
+// exponent.
 std::string format_float(double value, int width);
 
 }  // namespace leeway::tools::perf

@@ -12,12 +12,12 @@ struct Row {
   std::string peer;   // rank, or "others"
   std::string state;  // as leeway_peer_state has it; "relayed": alive, without a path of its own
   bool relayed = false;
-  double rtt_seconds = -1;  // negative: not known
+  double rtt_seconds = -1;  // negative if it is not known
   // share of the datagrams between the two looks that was lost; negative without any
   double loss = -1;
   double out_per_second = 0;  // bytes
   double in_per_second = 0;   // likewise
-  double queue_seconds = -1;  // negative: not known
+  double queue_seconds = -1;  // negative if it is not known
   std::string limit;          // reason for which data waited most of the time
   double limit_share = 0;     // share of the time
 };
@@ -38,8 +38,8 @@ struct Group {
   std::string size;
   std::string datagram_bytes;
   bool sealed = false;
-  double pace_per_second = -1;  // bytes; negative: nothing paces
-  double noise = -1;            // the noise floor; negative: not known
+  double pace_per_second = -1;  // bytes; negative if nothing paces
+  double noise = -1;            // the noise floor; negative if it is not known
   double calls_per_second = 0;
   double call_seconds = -1;  // mean of these; negative: there were none
   double missing = -1;       // share of their packets; negative: they expected none

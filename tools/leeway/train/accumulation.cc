@@ -35,7 +35,7 @@ Result<std::unique_ptr<Accumulation>> Accumulation::create(Communicator& communi
   const ComputeSettings& compute = settings.compute;
   auto budget = ComputeBudget::create(communicator, budget_options(compute));
   if (!budget.ok()) return budget.status();
-  // A step's micro-batches are the pieces of what one batch would be.
+  // A step's micro-batches are the pieces of one whole batch.
   BatchSampler sampler(text, static_cast<std::size_t>(settings.context) + 1,
                        static_cast<std::size_t>(settings.batch / compute.micro_batches), seed,
                        communicator.rank());

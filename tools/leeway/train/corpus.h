@@ -71,8 +71,8 @@ class BatchSampler {
   std::vector<std::int64_t> windows_;
 };
 
-// Perplexity on `validation` of the character pairs counted in `training`: what a model that looks
-// at one character only can reach, and hence the mark that a trained model must leave behind.
+// Perplexity on `validation` of the character pairs counted in `training`: the best of a model that
+// looks at one character only, and hence the mark that a trained model must leave behind.
 double bigram_perplexity(const Corpus& corpus);
 
 }  // namespace leeway::tools::train

@@ -8,7 +8,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// How gradients are reduced, with the memory of what encoding left out, where that is wanted.
+// Reduces gradients, with the memory of what encoding left out, where that is wanted.
 class Reduction {
  public:
   Reduction(const Settings& settings, std::size_t elements)

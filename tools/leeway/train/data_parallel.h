@@ -35,8 +35,8 @@ struct Traffic {
 class DataParallel {
  public:
   virtual ~DataParallel() = default;
-  // All ranks call it together, step by step. The gradient is the sum of as many means as `weight`
-  // says: CollectiveOptions::weight.
+  // All ranks call it together, step by step. The gradient is the sum of `weight` means
+  // (CollectiveOptions::weight).
   virtual Status update(double learning_rate, double weight) = 0;
   // Replica mode only: ddp's replicas cannot drift.
   virtual std::optional<DriftReport> drift() const = 0;

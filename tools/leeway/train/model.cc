@@ -101,8 +101,8 @@ struct Gpt::Impl {
       normal.fill({tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}, std);
     };
     // Layers inside the residual stream: fan-in scaling, which trains small widths faster than
-    // GPT-2's constant. What writes into the stream is scaled down so that its variance does not
-    // grow with depth.
+    // GPT-2's constant. Layers that write into the stream are scaled down so that its variance does
+    // not grow with depth.
     const double inner = 1.0 / std::sqrt(shape.width);
     const double residual = inner / std::sqrt(2.0 * shape.layers);
     draw(token_embedding, kTokenStd);

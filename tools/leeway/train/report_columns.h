@@ -13,8 +13,8 @@ namespace leeway::tools::train {
 
 enum class Column : std::uint8_t { lossy, no_threshold, twin };
 
-// Those of the table: the lossy runs and the twins, made or not, and between them those without
-// threshold where there are any.
+// Returns the table's columns: the lossy runs and the twins, made or not, and between them the runs
+// without threshold where there are any.
 std::vector<Column> columns_of(const TrainReport& report);
 
 // Returns no results where the runs were not made.
@@ -23,7 +23,7 @@ std::vector<RunResult> runs_of(const TrainReport& report, Column column);
 using Field = std::function<double(const RunResult&)>;
 std::vector<double> values_of(const TrainReport& report, Column column, const Field& field);
 
-// A value a seed; empty without twins, or without runs that drop nothing.
+// Returns a value a seed; none without twins, or without runs that drop nothing.
 std::vector<double> changes_percent(const TrainReport& report);
 std::vector<double> speedups(const TrainReport& report);
 // A value for every seed whose lossy run has it.

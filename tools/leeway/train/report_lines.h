@@ -15,7 +15,7 @@ namespace leeway::tools::train {
 
 // A number's name and what the runs say of it.
 std::string row(const char* name, const std::vector<std::string>& texts);
-// The same, from what one column says.
+// As row(), from the texts of one column each.
 std::string row_by_column(const TrainReport& report, const char* name,
                           const std::function<std::string(Column)>& text);
 // The mean of a number over the seeds, for every column.

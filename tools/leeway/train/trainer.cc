@@ -52,8 +52,8 @@ std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::u
   return hash;
 }
 
-// The first rank whose value is not rank 0's; nothing when all are equal. Every rank gets the same
-// answer.
+// Returns the first rank whose value is not rank 0's, or nullopt when all are equal. Every rank
+// gets the same answer.
 Result<std::optional<int>> first_dissenter(Communicator& communicator, std::uint64_t mine) {
   const auto bits = static_cast<std::int64_t>(mine);
   std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
