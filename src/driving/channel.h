@@ -21,6 +21,9 @@ namespace leeway::driving {
 inline constexpr const char* kAborted = "was aborted";
 inline constexpr const char* kDestroyed = "was destroyed";
 
+// The constructor joins the driver. Then come prove_paths(), prove_memory() and agree_on_size(), as
+// far as the caller wants them, and then operations. abort() may come at any time, and the
+// destructor leaves. The first error stays the channel's state; only abort() replaces it.
 class Channel final : private MemoryWatcher {
  public:
   using Counters = std::vector<std::pair<std::string, std::uint64_t>>;

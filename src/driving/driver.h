@@ -52,6 +52,7 @@ struct Layers {
   transport::Whereabouts* where = nullptr;
 };
 
+// start() makes one, and channels are opened on it. It lives as long as any channel does.
 class Driver final {
  public:
   // Returns kResourceExhausted if no thread can be started.

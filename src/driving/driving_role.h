@@ -15,6 +15,8 @@
 
 namespace leeway::driving {
 
+// The role is free or taken by one thread. Each successful acquire call is followed by release(),
+// or by release_to_callers() on the background thread.
 class DrivingRole {
  public:
   // Wakes the thread that drives from the transport's sleep when another wants the role.

@@ -27,6 +27,9 @@ struct Terms {
   Duration length{0};  // time from the start of the call to the deadline, for texts
 };
 
+// Calls have rising numbers. A rank posts steps 1, 2, ... of a call, and after each waits for the
+// others (await_all()). It may leave the call by give_up(). After that, or after a call that went
+// elsewhere, its next call starts with begin() and await_begun().
 class Station {
  public:
   Station(const Arena& arena, Surroundings surroundings);
