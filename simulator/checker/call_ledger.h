@@ -91,7 +91,7 @@ struct RankLedger {
 
 // The result that all ranks of a call must hold, filled by the first rank that holds a packet.
 struct SharedResult {
-  std::vector<float> values;         // length of a rank's result
+  std::vector<float> values;         // elements of a rank's result
   std::vector<Bitmap> known;         // by owner, one bit a packet
   std::vector<std::uint32_t> count;  // packets known, by owner
 };

@@ -85,8 +85,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // number.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
-  // The rank becomes a member. Datagrams that its process kept of earlier members are told to the
-  // observer first, as datagrams of this time.
+  // The rank becomes a member. Datagrams that its process kept from ranks that are members already
+  // are told to the observer first, as datagrams of this time.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);

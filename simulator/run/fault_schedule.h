@@ -18,8 +18,8 @@ struct Fault {
   enum class Kind : std::uint8_t { pause, crash, partition, move, rebind, narrow };
   Kind kind = Kind::pause;
   std::uint32_t rank =
-      // rank 0 for a partition, else the rank that it befalls; the fault waits for a submission of
-      // it
+      // rank 0 for a partition or a narrow path, else the rank that it befalls; the fault waits for
+      // a submission of it
       0;
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;

@@ -19,8 +19,8 @@ void probe_network(Findings& findings);
 // Takes up to a second.
 void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
-// Finds the launcher of this process, the result of reading its settings, and every LEEWAY_
-// variable.
+// Finds the launcher of this process, the rank and rendezvous that follow from it, and every
+// LEEWAY_ variable.
 void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 }  // namespace leeway::tools::doctor
