@@ -1,7 +1,7 @@
 // Writes what happens to packets to a file while a run goes on. Format: proto/trace.proto.
 //
-// Sees everything and changes nothing: a run with a trace has the same hash as one without. Writes
-// are buffered; close() returns their errors.
+// Sees everything and changes nothing, so a run with a trace has the same hash as one without.
+// Writes are buffered; close() returns their errors.
 #pragma once
 
 #include <cstdint>

@@ -151,7 +151,7 @@ class Driver final {
 
   // An operation that begins, or that is to end with `outcome`.
   struct Started {
-    Channel* channel = nullptr;  // null for an operation that is to end
+    Channel* channel = nullptr;  // the operation's channel; null to end it
     std::shared_ptr<WorkState> work;
     Status outcome;
   };
@@ -194,9 +194,9 @@ class Driver final {
   const TransportKind kind_;
   const transport::FaultTransport* const faults_;
   transport::SealedTransport* const sealed_;
-  transport::LengthRefusals* const lengths_;  // null unless sizes are measured
+  transport::LengthRefusals* const lengths_;  // set where sizes are measured
   transport::MixedTransport* const mixed_;
-  const transport::Whereabouts* const where_;  // null where peers have no network addresses
+  const transport::Whereabouts* const where_;  // set where peers have network addresses
   const std::uint32_t generation_;             // generation of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;

@@ -125,7 +125,7 @@ class Caller {
 
   std::size_t turn_ = 0;         // index of this rank's descriptor of the current call
   std::uint64_t next_slot_ = 0;  // number of the next chunk's slot
-  bool in_step_ = true;  // false while peers may still be in a call that this rank left early
+  bool in_step_ = true;          // no peer can be in a call that this rank left early
   // State of the current call.
   Terms terms_;
   Plan plan_;

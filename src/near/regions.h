@@ -63,7 +63,7 @@ class Regions : public std::enable_shared_from_this<Regions> {
   friend class Region;
   struct Entry {
     std::uint64_t number = 0;
-    ByteSpan own;  // empty once it was given back
+    ByteSpan own;  // this rank's memory; empty once it was given back
     std::size_t place = 0;
     std::vector<Mapping> peers;
     std::vector<std::size_t> places;

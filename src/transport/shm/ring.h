@@ -155,7 +155,7 @@ class RingReader {
   std::uint32_t sleeps_ = 0;    // odd while asleep
   bool broken_ = false;
   // The train that is being cut: all in private memory, checked.
-  std::byte* train_ = nullptr;  // null between trains
+  std::byte* train_ = nullptr;  // its bytes; null between trains
   std::size_t train_bytes_ = 0;
   std::size_t segment_bytes_ = 0;
   std::size_t offset_ = 0;
