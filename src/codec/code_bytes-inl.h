@@ -31,7 +31,7 @@ HWY_INLINE ByteVec twos_complement(ByteVec magnitudes, ByteVec signs) {
   return hn::BitCast(Bytes(), hn::Sub(hn::Xor(hn::BitCast(d, magnitudes), negative), negative));
 }
 
-// Both have a byte an element; only bit 7 of `signs` counts.
+// Adds signs. Both arguments have a byte an element; only bit 7 of `signs` counts.
 template <Minifloat element>
 HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
   if constexpr (element == kInteger8) return twos_complement(magnitudes, signs);

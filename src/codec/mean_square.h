@@ -33,7 +33,7 @@ inline double sum_of_squares(std::span<const float> values) {
       values.size(), [&](std::size_t i) { return static_cast<double>(values[i]) * values[i]; });
 }
 
-// Equal sizes.
+// The spans have equal sizes.
 inline double sum_of_squared_differences(std::span<const float> a, std::span<const float> b) {
   return internal::sum_of(a.size(), [&](std::size_t i) {
     const double difference = static_cast<double>(a[i]) - b[i];

@@ -15,11 +15,10 @@ namespace leeway::codec {
 
 struct Minifloat {
   int mantissa_bits;
-  int exponent_min;   // of the smallest normal
+  int exponent_min;   // exponent of the smallest normal
   int magnitude_max;  // code of the largest finite magnitude
   int code_bits;      // sign included
-  int nan_code;  // what NaN becomes in a plain conversion; CUDA's choice, also where the format has
-                 // no NaN
+  int nan_code;  // code of NaN in a plain conversion; CUDA's choice, also if the format has no NaN
 
   friend constexpr bool operator==(const Minifloat&, const Minifloat&) = default;
 };

@@ -19,10 +19,10 @@ inline constexpr std::uint32_t kCertain = 1u << kSamplingBits;  // probability 1
 
 namespace internal {
 
-// The elements of a group that share what is left of the slots in proportion to their magnitudes.
+// Elements of a group that share the remaining slots in proportion to their magnitudes.
 template <std::size_t kGroup>
 struct Sharing {
-  std::array<double, kGroup> magnitude;  // 0: zeros, and elements that have probability 1
+  std::array<double, kGroup> magnitude;  // 0 for zeros, and for elements of probability 1
   std::uint32_t nonzero = 0;
   std::uint32_t slots = 0;
   double total = 0;

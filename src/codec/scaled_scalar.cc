@@ -39,7 +39,7 @@ T load(const std::byte* from) {
 
 // ---- scales ----
 
-// One packet being encoded: writes scales, and remembers what elements are multiplied by.
+// Encoder of one packet's scales. It writes them, and remembers the factors of elements.
 class ScaleWriter {
  public:
   ScaleWriter(const Format& format, std::span<const float> in, std::byte* out)
@@ -72,7 +72,7 @@ class ScaleWriter {
     return layout_.block == 0 ? std::max<std::size_t>(in_.size(), 1) : layout_.block;
   }
   bool is_blank(std::size_t element) const { return block_of(element).inverse == 0.0f; }
-  // An element over its scale.
+  // Returns an element divided by its scale.
   float quotient(std::size_t element) const {
     const Inverse& block = block_of(element);
     const float x = in_[element];
