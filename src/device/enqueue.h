@@ -57,7 +57,7 @@ class Enqueue {
   const Device* current_ = nullptr;
   std::deque<Row> rows_;      // open, oldest first
   std::size_t reduced_ = 0;   // leading rows whose sums are enqueued
-  std::vector<Signal> over_;  // of the leases that had the step's block before
+  std::vector<Signal> over_;  // signals of leases that had the step's block before
 };
 
 }  // namespace leeway::device

@@ -27,7 +27,7 @@ using Word = std::uint32_t Words::*;
 // One use of such a line.
 //
 // The host writes one of two values. Kernels that find value() do what staging says. Kernels that
-// find the next value do nothing: that step was dropped. Both values satisfy waits.
+// find the next value do nothing, because that step was dropped. Both values satisfy waits.
 class Signal {
  public:
   // Difference of values from one use of a line to the next.
