@@ -63,8 +63,8 @@ class StepGate {
   }
   // Run time of the micro-batch that should_stop() gave up; unset if none was.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
-  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time: the mean,
-  // since the beginning, over completed micro-batches in which it was asked. 0 if it never was.
+  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time. It is over
+  // all completed micro-batches in which it was asked, since the beginning. 0 if it never was.
   std::uint32_t stop_share_1024() const;
   // Start of the step on the gate's own clock, which never goes back.
   Instant step_start() const { return step_start_; }

@@ -46,7 +46,7 @@ float largest_finite(std::span<const float> values) {
   return std::bit_cast<float>(largest);
 }
 
-// Below 2^-117 or so max/amax leaves float's range: the largest float then is the scale.
+// Below 2^-117 or so max/amax leaves float's range; the largest float then is the scale.
 float scale_of(float amax, float max, bool power_of_two) {
   if (amax == 0.0f) return 1.0f;
   const float scale = std::min(max / amax, kFloatMax);

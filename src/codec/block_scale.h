@@ -64,8 +64,8 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }
 
-// Power of two under an element whose largest value is 2^exponent * (1 + mantissa * 2^-23): code of
-// the smallest scale that does not clip.
+// Returns the code of the smallest power of two that does not clip, as scale of an element whose
+// largest value is 2^exponent * (1 + mantissa * 2^-23).
 constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const bool above = (amax_bits & 0x7FFFFF) > (largest_bits & 0x7FFFFF);

@@ -29,12 +29,12 @@ struct Place {
   std::uint32_t step = 0;
   Rank source = 0;  // rank of the elements; a rotation's signs do not depend on it
   std::uint64_t first_element =
-      0;  // in the tensor; a multiple of 16 where the format rounds stochastically
+      0;  // index in the tensor; a multiple of 16 if the format rounds stochastically
   const void* ahead = nullptr;  // encode only: where the next call will read as many elements;
                                 // fetched into the cache. Or null
 };
 
-// Decides automatic rounding: sums of many contributions take unbiased rounding, copies the least
+// Decides automatic rounding: sums of many contributions round without bias, copies with the least
 // error.
 enum class Purpose : std::uint8_t { sum, copy };
 
@@ -93,8 +93,8 @@ Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = 
 // the same values in float32 are. (Except that a format that equals the tensor's type keeps
 // signalling NaN.)
 
-// Elements as they lie in a tensor of the format's type, aligned for it. What is decoded is rounded
-// to that type.
+// These take elements as they lie in a tensor of the format's type, aligned for it. Decoded values
+// are rounded to that type.
 void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 

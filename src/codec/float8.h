@@ -12,8 +12,8 @@
 
 namespace leeway::codec {
 
-// One element: the definition. To nearest, ties to even; a finite value saturates, an infinity
-// stays one in E5M2 and saturates in E4M3, which has none. NaN becomes 0x7F.
+// The definition of converting one element: to nearest, ties to even. A finite value saturates. An
+// infinity stays one in E5M2 and saturates in E4M3, which has none. NaN becomes 0x7F.
 constexpr F8E4M3 f8e4m3_from_float(float value) {
   return {static_cast<std::uint8_t>(encode_nearest(kE4M3, value))};
 }

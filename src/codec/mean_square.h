@@ -1,5 +1,4 @@
-// Sums of squares, in double: what noise is measured with. Non-finite elements make the sum
-// non-finite.
+// Sums of squares, in double, for measuring noise. Non-finite elements make the sum non-finite.
 #pragma once
 
 #include <array>

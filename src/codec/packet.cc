@@ -1,4 +1,4 @@
-// Payloads of single packets, for users: checks what they ask for.
+// Payloads of single packets, for users, whose arguments are checked.
 #include "codec/codec.h"
 #include "leeway/codec.h"
 

@@ -137,7 +137,7 @@ class ScaleWriter {
   std::vector<Inverse> inverses_;
 };
 
-// Block scales as the decoder sees them; any bytes.
+// Reads block scales as the decoder sees them, from any bytes.
 class ScaleReader {
  public:
   ScaleReader(const Format& format, const std::byte* in)
@@ -179,8 +179,8 @@ std::size_t codes_offset(const Format& format, std::size_t elements) {
          (layout.block == 0 ? 0 : format.blocks(elements) * scale_bytes(layout.block_scale));
 }
 
-// Codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit codes
-// in three bytes.
+// Puts codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit
+// codes in three bytes.
 void put_code(std::byte* codes, int bits, std::size_t element, int code) {
   const std::size_t at = element * static_cast<std::size_t>(bits);
   const unsigned shifted = static_cast<unsigned>(code) << (at % 8);
@@ -232,7 +232,7 @@ std::size_t plane_bytes(const Format& format, std::size_t elements) {
   return format.blocks(elements) * format.block_bytes / format.options.draws;
 }
 
-// The sum of all draws' values, exact.
+// Returns the exact sum of all draws' values.
 float element_value(const Format& format, const std::byte* codes, std::size_t elements,
                     std::size_t i) {
   const Minifloat element = scaled_layout(format.options.codec).element;

@@ -141,11 +141,11 @@ void UplinkBundle::write_off_stale(Instant now) {
   }
 }
 
-// Measures the uplink's rate between two datagrams of this link about a round trip apart. It is
-// what left to all peers between them, over the time between their departures or, if that is
-// longer, their arrivals. Only the share counts that arrived of what reports covered lately, of
-// this link or of all, whichever is less. The sum of reports is no measure: they come in steps, and
-// the maximum of such samples was 13 % above the path's rate.
+// Measures the uplink's rate between two datagrams of this link about a round trip apart. The bytes
+// are those that left to all peers between them, times the share of covered bytes that arrived
+// lately, of this link or of all, whichever is less. The time is that between their departures or,
+// if that is longer, their arrivals. The sum of reports is no measure: they come in steps, and the
+// maximum of such samples was 13 % above the path's rate.
 void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals,
                                 Sample& sample) {
   const auto mark = [&at](std::size_t i) -> const Mark& {

@@ -141,9 +141,10 @@ class UplinkBundle {
     std::uint32_t received_bytes = 0;
     std::uint32_t ect = 0;
     std::uint32_t ce = 0;
-    std::uint32_t unmarkable = 0;  // arrived, and in neither count: where the network erases marks
-    std::uint64_t covered = 0;     // datagrams up to the newest reported one
-    std::uint64_t counted = 0;     // covered datagrams that are believed to have arrived
+    std::uint32_t unmarkable =
+        0;                      // arrived datagrams in neither count: the network may erase marks
+    std::uint64_t covered = 0;  // datagrams up to the newest reported one
+    std::uint64_t counted = 0;  // covered datagrams that are believed to have arrived
     std::uint64_t counted_bytes = 0;  // likewise
     std::uint64_t host_dropped = 0;   // covered, and believed to have found the peer's socket full
     std::uint16_t host_drops = 0;

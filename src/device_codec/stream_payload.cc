@@ -15,7 +15,7 @@ using device::Words;
 
 // Payload of the shortest datagram: no packet but a block's last is shorter.
 constexpr std::size_t kPayloadBytesMin = limits::kDatagramBytesMin - 64;
-// Shards of an all_reduce are cut at multiples of this many elements, so they differ by it.
+// Shards of an all_reduce are cut at multiples of this many elements, so they may differ by it.
 constexpr std::size_t kShardSlack = 64;
 constexpr std::size_t kBoundary = 64;
 

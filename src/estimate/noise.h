@@ -59,7 +59,7 @@ struct NoiseEstimate {
   double quantisation_variance = 0.0;  // the result's, from both halves
   double loss_variance = 0.0;          // the result's mean square distance to gain * (mean of g_i)
   double gain = 1.0;  // fraction of the gradient in this result; below 1 for zero_fill
-  // Share of one encoded contribution's variance in quantisation_variance.
+  // Factor with which one encoded contribution's variance enters quantisation_variance.
   double encoded_share = 0.0;
   // Standard error of gradient_mean_square, from the spread of the averaged steps. 0 if not known.
   double gradient_error = 0.0;

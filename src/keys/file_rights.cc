@@ -43,8 +43,8 @@ bool tells_others(const Entry& entry, gid_t owning_group) {
   return entry.tag == kGroup && !is_own_group(entry.id);
 }
 
-// Returns whether all that the mode's group bits let read are this process or its groups. With an
-// access control list these bits bound all of its entries.
+// Returns whether the mode's group bits let nobody read but root, this process and its groups. With
+// an access control list these bits bound all of its entries.
 bool readers_are_own(int file, gid_t owning_group) {
   std::array<std::byte, kVersionBytes + kEntriesMax * sizeof(Entry)> list{};
   const ssize_t got = ::fgetxattr(file, kListName, list.data(), list.size());
