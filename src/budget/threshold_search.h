@@ -51,7 +51,7 @@ struct ThresholdSearchOptions {
   std::uint32_t candidates = 200;  // at least 2
   // Micro-batches that every step completes in any case. Candidates begin at the earliest end of
   // the last of these, or of micro-batch 5, counted from 0, whichever is later. (5 is the public
-  // code's rule; steps of no more than 5 begin 2/3 of the way through.)
+  // code's rule. In steps of no more than 5 it is the one 2/3 of the way through.)
   std::uint32_t micro_batches_min = 0;
   // If above 0, takes the largest candidate whose speed-up is less than this below the best one's:
   // the optimum is flat, and dropped micro-batches are lost. With 0, as in the public code, takes
