@@ -81,8 +81,9 @@ class UplinkBundle {
   // and before the window is full, when nothing else would bring a report.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
-  // Returns how many datagrams may be in flight to the peer, by its grant and its own queue. They
-  // are taken to be as long as the longest that was sent to it. UINT32_MAX if not limited.
+  // Returns how many datagrams may be in flight to the peer, by its grant, the queue at it, and a
+  // window of 1 MiB if it is near. They are taken to be as long as the longest that was sent to it.
+  // Returns UINT32_MAX if nothing limits them.
   std::uint32_t datagrams_granted(std::size_t link) const;
   // The caller drops a report that a later one overtook.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);

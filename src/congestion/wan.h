@@ -14,8 +14,8 @@
 //    of the longest queue that was seen when packets overflowed, and at least what delays vary by
 //    themselves (delay_jitter.h).
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
-//    round trips in which we sent less than our share and the queue was never half the target. If
-//    the floor explains an overflow later, it was none, and the cut for it is taken back.
+//    round trips in which we sent less than our share and the queue stayed short (learn()). If the
+//    floor explains an overflow later, it was none, and the cut for it is taken back.
 // 4. **Others who fill the queue.** If the queue never falls below the target though we gave way
 //    for some round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty
 //    once.

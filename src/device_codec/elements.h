@@ -158,7 +158,7 @@ LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, 
   constexpr unsigned kQuadWords = sizeof(Quad) / sizeof(std::uint32_t);
   LEEWAY_UNROLL
   for (unsigned i = 0; i < kWords; i += 2 * kQuadWords) {
-    Warp::PerLane<Quad> of_even, of_odd;  // of either slice, for this lane to store
+    Warp::PerLane<Quad> of_even, of_odd;  // part of that slice for this lane to store
     LEEWAY_UNROLL
     for (unsigned j = i; j < i + kQuadWords; ++j) {
       Warp::PerLane<std::uint32_t> given;

@@ -97,7 +97,7 @@ class RunWriter {
   const unsigned before_;                 // bytes between a quad's begin and the packet's codes
   std::byte* to_;                         // where the buffer's first byte goes
   bool fresh_ = true;                     // no quad has been stored
-  Warp::PerLane<std::uint32_t> carried_;  // in lane 0: last word of the previous step
+  Warp::PerLane<std::uint32_t> carried_;  // lane 0 has the previous step's last word
   Warp::PerLane<std::uint32_t> waiting_;  // whole words that wait, one in a lane
 };
 

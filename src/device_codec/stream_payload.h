@@ -113,7 +113,7 @@ class StreamPayload final : public device::StepKernels,
   std::vector<std::size_t> spread_factors_at_;    // by owner
   std::vector<const std::byte*> sum_landing_;     // contributions to our block, by rank
   std::vector<const std::byte*> spread_landing_;  // other ranks' blocks, by rank
-  std::uint32_t chunks_left_ = 0;                 // of our block, missing for the sum
+  std::uint32_t chunks_left_ = 0;                 // missing for the sum of our block
 };
 
 }  // namespace leeway::device_codec

@@ -54,7 +54,7 @@ struct NoiseStatistics {
 // Per element. All but `gain` are linear in the measured means and unbiased, so single steps can be
 // negative and averages over steps are meaningful.
 struct NoiseEstimate {
-  double gradient_mean_square = 0.0;   // true gradient's; negative if noise dominates
+  double gradient_mean_square = 0.0;   // exact gradient's; negative if noise dominates
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // the result's, from both halves
   double loss_variance = 0.0;          // the result's mean square distance to gain * (mean of g_i)
