@@ -72,7 +72,7 @@ class Associations {
   // `hint`: the peer at whose address it came from, or kNoRank. Messages about keys leave no bytes.
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
-  // Sends messages that change keys (WIRE 8.5), and erases keys whose time is over.
+  // Prepares messages that change keys (WIRE 8.5), and erases keys whose time is over.
   void on_wake(Instant now);
   Instant next_wake() const { return wake_at_; }
   struct Outgoing {
