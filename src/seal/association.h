@@ -1,12 +1,13 @@
 // Cryptographic state towards one peer: keys in both directions, numbers of sealed datagrams, and
 // the replay window of opened ones.
 //
-// Keys change by phases. Each phase's keys come from a fresh exchange, so keys held later do not
-// open what was sealed in an earlier phase. One of two peers leads: it offers a half when the keys
-// have served long enough, and goes to the next phase when the other has accepted. The other one
-// has the keys by then, and follows with the first datagram of the new phase that it opens. The
-// leader begins no further phase before it has opened a datagram of this phase. So neither is ever
-// more than one phase ahead of the other, however long one direction loses everything.
+// Keys change by phases. The keys of each phase but the first come from a fresh exchange, so keys
+// held later do not open what was sealed in an earlier phase. One of two peers leads: it offers a
+// half when the keys have served long enough, and goes to the next phase when the other has
+// accepted. The other one has the keys by then, and follows with the first datagram of the new
+// phase that it opens. The leader begins no further phase before it has opened a datagram of this
+// phase. So neither is ever more than one phase ahead of the other, however long one direction
+// loses everything.
 #pragma once
 
 #include <array>
