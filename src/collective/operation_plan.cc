@@ -175,8 +175,8 @@ schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& pl
 // Least elements of a shard of an all_reduce, unless the tensor is shorter. It is one datagram's
 // elements, in the half whose datagrams hold more. Shards are not shorter because each owner costs
 // 2 (N - 1) messages: 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time at 4, 8 and 16 ranks
-// (README, Measured). Longer shards would cost fewer messages still, but all of them leave by one
-// uplink. On a slow link that takes longer than a round trip.
+// (docs/measurements/collective.md). Longer shards would cost fewer messages still, but all of them
+// leave by one uplink. On a slow link that takes longer than a round trip.
 std::size_t fitting_shard(const OperationSpec& spec, const OperationPlan& plan) {
   std::size_t elements = 1;
   for (const CodecOptions& codec : {spec.options.codec, spread_codec_of(spec)}) {
