@@ -201,8 +201,8 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
 }
 
 // Without pacing, spread goes before reduce: its packets were just summed and are in the cache. On
-// a slow uplink reduce goes first. Every rank waits for the rank whose contributions come last,
-// while no rank waits for an owner's spread before that (docs/measurements/protocol.md).
+// a slow uplink reduce goes first, because every rank waits for the rank whose contributions come
+// last (docs/measurements/protocol.md).
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   constexpr int kLast = wire::kFlowKinds - 1;
   for (Round* round : rounds_.with(peer)) {
