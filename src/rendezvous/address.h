@@ -47,11 +47,11 @@ Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where);
 // IPv4 inside IPv6 (::ffff:a.b.c.d) as plain IPv4, anything else as it is.
 asio::ip::address unmapped(const asio::ip::address& address);
 
-// Of no network that the internet routes: loopback, link-local, RFC 1918, RFC 4193, CGNAT
-// (100.64/10), those for documentation and benchmarks; unspecified.
+// Returns true for addresses that the internet does not route: loopback, link-local, RFC 1918, RFC
+// 4193, CGNAT (100.64/10), those for documentation and benchmarks, and the unspecified one.
 bool is_private(const asio::ip::address& address);
 
-// A number for the network of an address, the first 24 bits of IPv4 or 48 of IPv6; 0: loopback.
+// A number for the network of an address: its first 24 bits (IPv4) or 48 (IPv6). 0 for loopback.
 std::uint64_t network_of(const asio::ip::address& address);
 
 // 4 or 16 bytes in network order.

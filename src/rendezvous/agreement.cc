@@ -59,7 +59,7 @@ void put_memory(const MemoryPlace& memory, control::Memory& message) {
   message.set_token(memory.token.data(), memory.token.size());
 }
 
-// Of a message that was checked.
+// `message` must have been checked.
 MemoryPlace memory_of(const control::Memory& message) {
   MemoryPlace memory;
   if (message.token().empty()) return memory;
@@ -69,7 +69,7 @@ MemoryPlace memory_of(const control::Memory& message) {
   return memory;
 }
 
-// Of a message that was checked.
+// `bytes` must be of a message that was checked.
 keys::Key key_of(const std::string& bytes) {
   keys::Key key;
   std::memcpy(key.data(), bytes.data(), key.size());
@@ -170,7 +170,7 @@ Lane lane_of(const control::Lane& message) {
   return lane;
 }
 
-// Whether a holder of the secret wrote what was found at `key`.
+// Fails unless a holder of the secret wrote what was found at `key`.
 Status check_proof(const LocalConfiguration& local, const std::vector<std::uint64_t>& theirs,
                    ByteSpan value, const std::string& proof, const std::string& key, Rank writer) {
   const auto covered = covered_bytes(value, proof);

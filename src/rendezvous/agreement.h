@@ -17,16 +17,16 @@ namespace leeway::rendezvous {
 std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
-// `round_trip`: of this rank's connection to the rendezvous; 0: not known.
+// `round_trip` is that of this rank's connection to the rendezvous, 0 if not known.
 control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
                         Duration round_trip = Duration(0));
 
-// Whether rank 0 speaks this rank's version and expects as many ranks; the error names both sides.
-// Ranks that differ in this do not know where rank 0 looks for their Hellos.
+// Checks that rank 0 speaks this rank's version and expects the same number of ranks. The error
+// names both sides. Ranks that differ in this do not know where rank 0 looks for their Hellos.
 Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
 
-// Whether a Hello that was put down for `rank` fits rank 0's own configuration; the error names
-// both sides.
+// Checks that a Hello that was put for `rank` fits rank 0's own configuration. The error names both
+// sides.
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
 
 // Two processes that are both alive say that they are the same rank.
@@ -58,8 +58,8 @@ Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const 
 // From now on the group's keys are those of this table and of no other.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key);
 
-// What this process makes of the table's identities. kMismatch: the table leaves them out, gives
-// this rank another's, or gives one to two ranks.
+// Derives this process's keys from the table's identities. Returns kMismatch if the table leaves
+// them out, gives this rank another's, or gives one to two ranks.
 Status take_keys(const LocalConfiguration& local, Group& group);
 
 }  // namespace leeway::rendezvous

@@ -56,7 +56,7 @@ class Candidate {
 // All that this rank brings to the meeting.
 struct Candidates {
   std::vector<std::unique_ptr<Candidate>> open;
-  LocalConfiguration local;  // what the others are told, also why a transport could not be opened
+  LocalConfiguration local;  // told to the others; also says why a transport could not be opened
 
   // The socket of UDP is at this address from now on, with the port that the others were told.
   // Moves the UDP socket to that address. Must be called before connect().
@@ -77,7 +77,7 @@ Result<Candidates> open_candidates(const Options& options,
 // A connected transport of the caller's own. Ranks agree on its name alone.
 Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const Options& options);
 
-// What the options say about this rank; nothing about its transports.
+// This rank's configuration as the options say it, without its transports.
 LocalConfiguration local_configuration(const Options& options);
 
 // One kind alone, from this host's address towards the others. An error says what this host or this
@@ -97,7 +97,7 @@ struct TransportDevice {
   std::string remedy;  // where it is not
 };
 
-// Never empty: an error says why this build or this host has none of them.
+// Never empty. It is an error, which says why, if this build or this host has none of them.
 using Devices = Result<std::vector<TransportDevice>>;
 Devices list_devices(TransportKind kind);
 

@@ -42,7 +42,7 @@ bool is_datagram_size(std::uint32_t bytes) {
 bool is_kind(std::uint32_t kind) {
   return kind <= static_cast<std::uint32_t>(TransportKind::mixed);
 }
-// Of a transport that has addresses of its own.
+// Returns true for transports that have addresses of their own.
 bool is_offered_kind(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
          kind == static_cast<std::uint32_t>(TransportKind::ucx) ||

@@ -84,7 +84,7 @@ class Reader {
  public:
   explicit Reader(const EnvironmentGetter& get) : get_(get) {}
 
-  // Null when unset or empty.
+  // Returns null if the variable is unset or empty.
   const char* text(const char* name) const {
     const char* const value = name == nullptr ? nullptr : get_(name);
     return value == nullptr || *value == '\0' ? nullptr : value;
@@ -175,8 +175,8 @@ Result<std::string> torchrun_rendezvous(const Reader& read) {
   return to_text(HostPort{host, static_cast<std::uint16_t>(ours)});
 }
 
-// What is equal on all ranks of a job and different between jobs of one machine; empty when nothing
-// is.
+// Returns a text that is equal on all ranks of a job and different between jobs of one machine.
+// Empty if the launcher sets none.
 std::string job_identifier(const Reader& read) {
   for (const char* const name : {"OMPI_MCA_orte_ess_jobid", "PMIX_NAMESPACE"}) {
     if (const char* const value = read.text(name)) return value;

@@ -24,7 +24,7 @@ using EnvironmentGetter = std::function<const char*(const char*)>;
 // std::getenv.
 EnvironmentGetter process_environment();
 
-// Who started the ranks, in order of precedence when several left their variables.
+// The launcher that started the ranks, in order of precedence if several left their variables.
 enum class LauncherKind : std::uint8_t { none = 0, leeway, torchrun, open_mpi, pmi, slurm };
 std::string_view to_string(LauncherKind kind);
 

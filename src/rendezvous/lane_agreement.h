@@ -11,8 +11,8 @@
 
 namespace leeway::rendezvous {
 
-// Whether a rank asks for the same transport and the same multicast as rank 0; the error names both
-// sides.
+// Checks that a rank asks for the same transport and the same multicast as rank 0. The error names
+// both sides.
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root);
 
 struct Lanes {

@@ -17,7 +17,7 @@ constexpr Duration kGuestLookMax = std::chrono::seconds(1);
 constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
 constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 
-// Of the whole time: when to ask why nobody invites.
+// After 1/8 of join_timeout without an invitation the guest asks why.
 constexpr int kAbsencePart = 8;
 
 // An address out of a store may be a dead rank 0's. What has its port by now may be silent, so the

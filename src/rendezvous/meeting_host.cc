@@ -136,7 +136,7 @@ void MeetingHost::collect(Duration patience) {
   std::this_thread::sleep_for(std::min(kAgain, patience));
 }
 
-// False: the meeting is over.
+// Returns false if the meeting is over.
 bool MeetingHost::admit(Rank rank, ByteSpan value) {
   auto hello = take_hello(value, keys_.hello(meeting_, rank), root_, rank);
   if (!hello.ok()) {

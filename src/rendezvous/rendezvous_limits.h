@@ -1,4 +1,4 @@
-// What those who reach the port of a rendezvous may cost the process that owns it.
+// Limits of what peers and strangers at a rendezvous's port may cost the process that owns it.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct RendezvousLimits {
   Duration hello_timeout = std::chrono::seconds(3);
   // For one message to come or to leave, whole.
   Duration frame_timeout = std::chrono::seconds(30);
-  // Of a connection that waits for nothing and has no key that goes with it.
+  // For a connection that waits for nothing and holds no key that is erased with it.
   Duration idle_timeout = std::chrono::seconds(60);
   // All connections: four groups of the most ranks. Beyond this the longest idle one is closed.
   std::size_t connections_max = 4096;

@@ -26,10 +26,10 @@ namespace leeway::rendezvous {
 
 class StoreServer {
  public:
-  using Id = StoreTable::Owner;  // of a connection; never 0, never used twice
+  using Id = StoreTable::Owner;  // identifies a connection; never 0, never used twice
 
   // Both must outlive the server. The table is shared with this process, which reads it, and puts
-  // by put_here(). `seed`: of the choice which stranger gives way.
+  // by put_here(). `seed` seeds the choice of the stranger that gives way.
   StoreServer(const RendezvousLimits& limits, StoreTable& table, std::uint64_t seed = 0)
       : limits_(limits), table_(table), seed_(seed) {}
 
@@ -42,7 +42,7 @@ class StoreServer {
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
 
-  // Of this process, without a connection. False: there is no room.
+  // Puts a value of this process, without a connection. Returns false if there is no room.
   bool put_here(Instant now, std::string_view key, ByteSpan value, std::uint32_t readers);
 
   struct Answer {
@@ -67,11 +67,11 @@ class StoreServer {
   };
   const Counters& counters() const { return counters_; }
   std::size_t connections() const { return connections_.size(); }
-  // Of values and of incomplete frames.
+  // Bytes of values and of incomplete frames.
   std::size_t bytes() const { return table_.bytes() + buffered_; }
 
  private:
-  // What a connection is in, each with its own time limit.
+  // Phase of a connection. Each has its own time limit.
   enum class Phase : std::uint8_t { stranger = 0, receiving, sending, idle, busy };
   static constexpr std::size_t kPhases = 5;
 
@@ -79,7 +79,7 @@ class StoreServer {
     FrameReader reader;
     Phase phase = Phase::stranger;
     std::list<Id>::iterator place;  // in phases_[phase]
-    Instant since;                  // when it came there
+    Instant since;                  // when it entered the phase
     std::uint64_t network = 0;
     bool greeted = false;  // and told so
     std::map<std::uint32_t, std::string> waiting;

@@ -52,19 +52,18 @@ Status unavailable(const char* why) {
 
 }  // namespace
 
-// One TCP connection. After a call that failed for another reason than time it is of no more use.
+// One TCP connection. It is of no more use after a call failed for another reason than time.
 class StoreConnection {
  public:
-  // False: no more answers are wanted.
+  // Returns false if no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
-  // The attempt says which of its secrets this process proves.
+  // `attempt` says which of its secrets this process proves.
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
-  // `last`: no attempt goes on beyond it. Each address has the time of a connection to the other
-  // end of the world, even if `end` is sooner: one behind a dead address of the same name is
-  // reached.
+  // No attempt goes on beyond `last`. Each address has the time of a connection to the other end of
+  // the world, even if `end` is sooner. So one behind a dead address of the same name is reached.
   Status connect(const HostPort& where, Clock::time_point end, Clock::time_point last);
 
   // Sends `requests`, which get numbers from 0 on in their answers, and hands on what comes until
@@ -72,10 +71,11 @@ class StoreConnection {
   Status exchange(std::vector<StoreRequest> requests, Clock::time_point end,
                   const OnAnswer& on_answer);
 
-  // An exchange succeeded before: that the next one breaks may be because it was idle too long.
+  // Returns true if an exchange succeeded before. The next one may then break because the
+  // connection was idle too long.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
-  // Whether an exchange that took too long leaves hope for the next one.
+  // Returns true if the next exchange may succeed although one took too long.
   bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
   std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
@@ -109,7 +109,7 @@ class StoreConnection {
   FrameReader reader_;
   std::string unsent_;
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
-  std::uint32_t first_number_ = 1;  // of the exchange that is going on
+  std::uint32_t first_number_ = 1;  // first number of the current exchange
   std::uint32_t next_number_ = 1;
   Clock::time_point reached_at_;
   bool is_used_ = false;
@@ -161,7 +161,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   return security_.tls != nullptr ? prove_secret(end) : Status();
 }
 
-// What was not closed in this time is a stranger's.
+// If the connection was not closed in this time, its other end is a stranger's.
 Status StoreConnection::prove_secret(Clock::time_point end) {
   tls_.emplace(security_.tls, keys::TlsSession::Side::client, attempt_);
   end = std::min(end, Clock::now() + kConnectMax);
@@ -466,7 +466,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
-    // What an attempt says that time cut off is less than what the one before said.
+    // An attempt that time cut off has less to say than the one before.
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();

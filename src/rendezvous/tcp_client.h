@@ -61,7 +61,8 @@ class TcpClient final : public Rendezvous {
   Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
                                              std::string_view get_key, Duration patience);
 
-  // The least round trip that TCP measured to the server, on connections that are free; 0: none.
+  // Least round trip that TCP measured to the server, on connections that are free. 0 if there is
+  // none.
   Duration round_trip() const override;
 
   // The two ends of the connection that was used last, if it is free.
@@ -88,7 +89,7 @@ class TcpClient final : public Rendezvous {
   std::atomic<std::size_t> attempt_{0};  // which secret is proved next
   mutable std::mutex mutex_;
   std::vector<ConnectionPtr> free_;  // the last one was used last
-  Status refusal_;                   // of the last server that was reached
+  Status refusal_;                   // how the last server that was reached refused
 };
 
 }  // namespace leeway::rendezvous

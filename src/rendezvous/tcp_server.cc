@@ -261,8 +261,8 @@ void TcpServer::Loop::wait_for_connections() {
   });
 }
 
-// Whoever waits behind a flood waits no longer than it takes to look at the flood. Connections are
-// accepted by system calls of our own: Asio's sockets take five more for one that is refused.
+// Nobody waits behind a flood longer than it takes to look at the flood. Connections are accepted
+// by system calls of our own: Asio's sockets take five more for one that is refused.
 void TcpServer::Loop::accept_batch() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     tcp::endpoint remote;
@@ -290,8 +290,8 @@ void TcpServer::Loop::accept_batch() {
   wait_for_connections();
 }
 
-// What a connection has said already is looked at before it costs a place among those that are on
-// their way.
+// Looks at what a connection has said already, before it costs a place among those that wait to be
+// proved.
 void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
   if (!security_.allows(remote.address())) {
     say_dropped(remote, public_address_refused(remote.address()).c_str());
@@ -353,9 +353,9 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
       });
 }
 
-// So many bytes more were received. A session of TLS takes a hundred kilobytes: it is made for a
-// whole first message that may be a member's. The core hears nothing of a connection before TLS
-// says that it knows the secret.
+// Takes `bytes` that were received. A TLS session takes 100 kB, so it is made only for a whole
+// first message that may be a member's. The core hears nothing of a connection before TLS says that
+// it knows the secret.
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
   ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;

@@ -14,7 +14,7 @@ namespace leeway::rendezvous {
 // else on the way to other networks, else loopback.
 asio::ip::address likely_address(const Options& options);
 
-// What `automatic` comes to where all ranks are as this one, at `address`.
+// The outcome of `automatic` if all ranks are as this one, at `address`.
 struct AutomaticChoice {
   TransportKind datagrams = TransportKind::udp;
   std::string why;  // not verbs
@@ -24,8 +24,8 @@ struct AutomaticChoice {
 };
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address);
 
-// Whether the interface of `address` carries multicast at all, tried from one socket to another on
-// this host.
+// Checks that the interface of `address` carries multicast at all. It is tried from one socket to
+// another on this host.
 Status try_multicast(const asio::ip::address& address);
 
 }  // namespace leeway::rendezvous

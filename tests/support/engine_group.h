@@ -21,7 +21,7 @@ struct GroupOptions {
   FaultOptions faults;
   std::uint64_t seed = 1;
   bool sum_payloads = true;
-  Duration peer_timeout{0};  // none is taken for dead
+  Duration peer_timeout{0};  // with 0 no rank is taken for dead
   bool paced = false;        // engines are told so, and may send parity; nothing paces them
   bool one_host = false;     // and engines know it
   bool multicast = false;    // which the network carries to all, each with faults of its own
@@ -72,7 +72,7 @@ class EngineGroup {
  private:
   struct Node {
     std::unique_ptr<collective::Engine> engine;
-    std::unique_ptr<impairment::FaultPlan> faults;  // of what arrives here
+    std::unique_ptr<impairment::FaultPlan> faults;  // for datagrams that arrive here
     bool frozen = false;
     collective::Engine::Poll polled = collective::Engine::Poll::all;
     std::vector<std::pair<Rank, std::vector<std::byte>>> waiting;

@@ -1,4 +1,5 @@
-// What tests tell the driver double, and what they learn of it. Found by dlsym in its libcuda.so.1.
+// Functions by which tests control the driver double and inspect it. They find them by dlsym in its
+// libcuda.so.1.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ extern "C" {
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
-  int stream_waits;  // 0: streams cannot write and wait for values
+  int stream_waits;  // if 0, streams cannot write and wait for values
 };
 void cuda_double_configure(const CudaDoubleSettings* settings);
 

@@ -185,7 +185,7 @@ bool Machine::guarded() {
   return guarded_ > 0;
 }
 
-// What of the stream's next work can begin.
+// Adds the parts of the stream's next work that can begin.
 void Machine::add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out) {
   Work& next = stream->queue.front().work;
   if (next.graph == nullptr) {
@@ -289,7 +289,7 @@ void Machine::finish(const Pick& pick, std::unique_lock<std::mutex>& lock) {
   stream.queue.pop_front();
   ++stream.completed;
   changed_.notify_all();
-  // What a graph's end calls may take locks of its own.
+  // Functions that a graph's end calls may take locks of their own.
   lock.unlock();
   ended = {};
   lock.lock();

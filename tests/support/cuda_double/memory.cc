@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 constexpr std::size_t kLeastAlignment = 512;
-constexpr int kPattern = 0xDB;  // what memory holds that nobody wrote
+constexpr int kPattern = 0xDB;  // byte of memory that nobody wrote
 
 std::size_t pages(std::size_t bytes, std::size_t page) {
   return (bytes + page - 1) / page * page;

@@ -151,7 +151,7 @@ TYPED_TEST(SixteenBits, EveryLengthGivesTheBytesOfItsFloats) {
     std::vector<TypeParam> values;
     for (std::uint32_t i = 0; i < 600; ++i) {
       const auto bits = static_cast<std::uint32_t>(keyed_hash(3, i, 0, 0, 0));
-      const auto value = of_bits<TypeParam>(bits & 0xBFFF);  // of small magnitude
+      const auto value = of_bits<TypeParam>(bits & 0xBFFF);  // small magnitudes
       values.push_back(is_finite(value) ? value : TypeParam{});
     }
     for (const CodecOptions& options : all_options()) {

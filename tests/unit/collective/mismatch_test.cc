@@ -14,7 +14,7 @@ struct Disagreement {
   const char* name;
   OperationKind kind;
   std::size_t count;
-  std::function<void(OperationSpec&)> change;  // what the odd rank does differently
+  std::function<void(OperationSpec&)> change;  // changes the odd rank's call
   const char* usual;                           // must be in both texts
   const char* odd;
 };

@@ -72,7 +72,7 @@ class Multicast : public ::testing::TestWithParam<double> {
       ASSERT_TRUE(request->status.ok()) << request->status.c_str();
   }
 
-  // What an all_gather must leave on every rank.
+  // Checks the result of an all_gather.
   void expect_gathered(Rank rank) {
     for (std::size_t i = 0; i < kRanks * kMulticastCount; ++i) {
       const float expected = static_cast<float>(i / kMulticastCount + 1) *

@@ -1,4 +1,4 @@
-// What a congestion controller does to the datagrams of a process, and what peers tell it.
+// Effects of a congestion controller on the datagrams of a process, and reports of peers to it.
 #include "collective/node.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using ::testing::Each;
 using ::testing::Gt;
 
-// Of two processes in one all_reduce of 400 KB.
+// Two processes in one all_reduce of 400 KB.
 struct Paced {
   explicit Paced(const congestion::Settings& congestion) : Paced(congestion, congestion) {}
   Paced(const congestion::Settings& first, const congestion::Settings& second,
@@ -227,7 +227,7 @@ TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
       apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
   };
   ASSERT_TRUE(lanes.run());
-  // What two lanes have to send takes twice the time of one (above).
+  // Two lanes take twice the time of one (above) for their data.
   EXPECT_GT(lanes.processes.now() - start, 132ms);
   EXPECT_LT(lanes.processes.now() - start, 170ms);
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);

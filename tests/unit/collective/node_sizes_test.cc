@@ -123,7 +123,7 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
-// What told the peer can have been lost, and nobody else can say it.
+// The datagram that told the peer can have been lost, and nobody else can tell it.
 TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
   bool mute = true;

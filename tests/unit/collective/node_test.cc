@@ -125,7 +125,7 @@ TEST(Node, AProcessThatDiesBeforeItJoinsIsFoundDead) {
   EXPECT_EQ(request.status.code(), StatusCode::kPeerLost);
 }
 
-// What a process answers to a datagram of a communicator that it does not know.
+// Answers of a process to a datagram of a communicator that it does not know.
 class Answers : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kUnknown = 77;

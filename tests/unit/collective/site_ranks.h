@@ -59,7 +59,7 @@ class SiteRanks {
     }
     return calls;
   }
-  // Whether all are done, but those of ranks that are stopped.
+  // Returns true if all calls get done, except those of ranks that are stopped.
   bool run(std::vector<std::unique_ptr<Call>>& calls, Rank stopped = kNoRank) {
     return processes_.run_until(
         [&] {
@@ -73,7 +73,7 @@ class SiteRanks {
   }
 
  private:
-  static constexpr std::uint32_t kEpochs = 100;  // of a tier
+  static constexpr std::uint32_t kEpochs = 100;  // epochs per tier
 
   Member* join(std::uint32_t epoch, const std::vector<Rank>& slots, std::uint32_t rank) {
     return &processes_.join(epoch, slots, static_cast<Rank>(rank));

@@ -74,7 +74,7 @@ float value_of(Rank from, Rank to, std::size_t i) {
 struct Side {
   std::vector<float> input;
   std::vector<float> output;
-  std::vector<float> expected;  // of the output
+  std::vector<float> expected;  // output that is right
   OperationSpec spec;
 };
 

@@ -399,7 +399,7 @@ TEST(Allocate, IsOrdinaryMemoryWhereRanksShareNone) {
   EXPECT_EQ(memory->data()[9'999], std::byte{0});
 }
 
-// Whatever is called in whatever order gives the bits that datagrams give.
+// Any calls in any order give the bits that datagrams give.
 TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   constexpr std::size_t kRanks = 3;
   constexpr std::size_t kRegion = 400'000;
@@ -410,7 +410,7 @@ TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   on_each(kRanks, [&](std::size_t rank) {
     auto region = group[rank]->allocate(kRegion).value();
     std::mt19937_64 common(11);       // equal on all ranks
-    std::mt19937_64 own(100 + rank);  // of this one
+    std::mt19937_64 own(100 + rank);  // different on each rank
     for (int call = 0; call < 150; ++call) {
       const auto dtype = static_cast<DataType>(common() % kDataTypeCount);
       CollectiveOptions options{.op = static_cast<ReduceOp>(common() % kReduceOpCount)};

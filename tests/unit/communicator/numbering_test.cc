@@ -1,6 +1,6 @@
-// What a rank calls for itself numbers nothing that all ranks call: messages, refused calls and
-// shrinks of other ranks, before, between and after collectives, over every route. Ranks are
-// threads.
+// Calls that a rank makes for itself have no number among those that all ranks make: messages,
+// refused calls and shrinks of other ranks, before, between and after collectives, over every
+// route. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -18,10 +18,10 @@ namespace leeway::congestion::testing {
 struct Line {
   double bits_per_second = 100e6;
   double rtt_seconds = 0.02;
-  double queue_bdp = 1;  // of bits_per_second x rtt_seconds
+  double queue_bdp = 1;  // in units of bits_per_second x rtt_seconds
   double loss = 0;       // random, behind the queue
   double burst = 1;      // packets that are lost in a row, on average; 1: each by itself
-  double mark_bdp = 0;   // packets that wait behind more are marked; 0: none
+  double mark_bdp = 0;   // packets that wait behind more are marked, none if 0
   std::uint64_t seed = 1;
 
   double bdp_bytes() const { return bits_per_second * rtt_seconds / 8; }

@@ -81,7 +81,8 @@ TEST_F(ReceiveRoomTest, WhatWasOvertakenIsNotMissed) {
   EXPECT_EQ(room_.drops(1), 5u);
 }
 
-// What the host took in a round trip, and half of the buffer, for two who send.
+// The grants are the bytes that the host took in a round trip, and half of the buffer, for two
+// senders.
 TEST_F(ReceiveRoomTest, ADropMakesGrantsOfWhatTheHostTook) {
   pass(500ms, 2);  // 20 MB/s
   arrived_[0].missing = 10;

@@ -306,7 +306,7 @@ TEST_P(StagerTest, EndFreesStreams) {
   stager_.end(*order);
   network_ends();  // an aborted communicator does
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
-  // What comes later does not wait, nor begin.
+  // Later transfers do not wait, nor begin.
   const Transfer later{order, {on}, {{64, {copy}, {copy}, [](std::byte*, const Done&) {
                                         ADD_FAILURE() << "a step of an ended lane";
                                       }}}};

@@ -144,7 +144,7 @@ static_assert(sizeof(ncclNetProperties_v11_t) == sizeof(leeway_nccl_net_properti
 static_assert(sizeof(ncclNetProperties_v12_t) == sizeof(leeway_nccl_net_properties_v12));
 static_assert(sizeof(ncclNetProperties_v10_t) == sizeof(leeway_nccl_net_properties_v9));
 
-// As many arguments, of the same sizes, in the same order.
+// Compares functions: the same number of arguments, of the same sizes, in the same order.
 template <typename Theirs, typename Ours>
 inline constexpr bool kSameCall = false;
 template <typename R1, typename... A1, typename R2, typename... A2>

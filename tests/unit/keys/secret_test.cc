@@ -101,7 +101,7 @@ struct AclEntry {
   std::uint32_t id;
 };
 
-// Of a file's owner, these, the mask and the others.
+// Sets a file's list: entries of its owner, these, the mask and the others.
 bool set_list(const std::string& path, const std::vector<AclEntry>& entries) {
   constexpr std::uint32_t kNobody = 0xFFFFFFFF;
   std::vector<AclEntry> all = {{0x01, 4, kNobody}};

@@ -61,7 +61,7 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   LongPass pass;
   pass.lose({});
   EXPECT_TRUE(pass.run());
-  std::set<std::uint32_t> lost;  // of the packets that leave early
+  std::set<std::uint32_t> lost;  // some of the packets that leave early
   for (const std::size_t place : {6, 40, 90}) lost.insert(pass.sent[place].index.value);
   EXPECT_EQ(pass.counters(1).requests_sent, 0u);
   LongPass losing;

@@ -103,7 +103,7 @@ TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
   EXPECT_LT(group_->now() - start, 3 * round_trip);
 }
 
-// What is asked or answered may be lost: then it is as long as everything is quiet.
+// The question or the answer may be lost. Then leaving takes until everything is quiet.
 TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   make_and_reduce(2);
   run_until([] { return false; }, 50ms);

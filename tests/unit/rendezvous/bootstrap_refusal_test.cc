@@ -76,7 +76,7 @@ TEST(JoinGroup, ARankWithAnotherSecretIsOneLineOfTheLog) {
   EXPECT_EQ(said.find("it does not know", first + 1), std::string::npos) << said;
 }
 
-// What a rank says that waits for longer than `first_word`.
+// The log of a rank that waits for longer than `first_word`.
 std::string said_by(const LocalConfiguration& waiting) {
   RendezvousLimits limits = short_limits();
   limits.first_word = 600ms;

@@ -311,7 +311,7 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
   }
 }
 
-// Whatever is wrong with a variable, the text names that one and what it holds, and no other.
+// The text names the wrong variable and its value, and no other variable.
 TEST(OptionsFromEnvironment, NamesTheVariableThatIsWrongAndNoOther) {
   using ::testing::Not;
   const Variables place = {

@@ -55,7 +55,7 @@ class StoreServerTest : public ::testing::Test {
     }
     return std::exchange(heard_[id], {});
   }
-  // Why a connection was closed; empty: it was not.
+  // Returns why a connection was closed. Empty if it was not.
   std::string closed(StoreServer::Id id) {
     for (const StoreServer::Closing& closing : server_->poll_closings())
       closed_[closing.id] = closing.reason;
@@ -104,7 +104,8 @@ TEST_F(StoreServerTest, ForgetsACancelledGet) {
   greet(2);
   say(1, request_of(StoreOperation::get, "key", {}, 5));
   say(1, request_of(StoreOperation::cancel, "", {}, 5));
-  say(1, request_of(StoreOperation::cancel, "", {}, 6));  // of none: on its way, perhaps
+  say(1, request_of(StoreOperation::cancel, "", {},
+                    6));  // a get that is not there; it may be on its way
   say(2, request_of(StoreOperation::put, "key", "value"));
   EXPECT_EQ(heard(1), Heard{});
   EXPECT_EQ(closed(1), "");

@@ -11,7 +11,7 @@
 namespace leeway::seal {
 namespace {
 
-// What OpenSSL allocates is counted from the first allocation of this process on.
+// Counts allocations of OpenSSL from the first one of this process on.
 std::atomic<std::uint64_t> openssl_allocations{0};
 const int counts_allocations = CRYPTO_set_mem_functions(
     [](std::size_t bytes, const char*, int) {
@@ -142,7 +142,6 @@ TEST(AssociationsOpen, AnotherLaneIsRefused) {
   EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
 }
 
-// What one process sealed for another is worth nothing elsewhere, nor back at the sender.
 // Two processes that meet in two groups at once, whose meetings they end in different orders.
 class TwoMeetings : public ::testing::Test {
  protected:
@@ -150,7 +149,7 @@ class TwoMeetings : public ::testing::Test {
 
   TwoMeetings() { start_over(); }
   void start_over() { ends_ = std::make_unique<std::array<Associations, 2>>(); }
-  // What both say about their keys, and nothing is lost.
+  // Exchanges all messages about keys. None is lost.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;

@@ -214,7 +214,7 @@ TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
 }
 
-// Whose a datagram is says its own seal. A relay that claims another sender is not believed.
+// The seal of a datagram says whose it is. A relay that claims another sender is not believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};
   const CipherMaker maker = aead_maker(AeadKind::aes_128_gcm);

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What stays on a line is lost. What arrives is opened, unless two phases have begun since. In the
-// end both are together.
+// Messages that stay in flight are lost. Datagrams that arrive are opened, unless two phases have
+// begun since. In the end both ends are in the same phase.
 class EveryOrder {
  public:
   static constexpr unsigned kWake = 6;

@@ -85,9 +85,9 @@ class RelaysTest : public ::testing::Test {
 
  private:
   struct Flying {
-    Rank from;  // whose message it is
-    Rank to;    // for whom it is
-    Rank via;   // who forwards it
+    Rank from;  // sender of the message
+    Rank to;    // receiver of the message
+    Rank via;   // relay
     Rank sender;
     Rank receiver;
     PathMessage message;

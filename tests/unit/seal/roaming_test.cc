@@ -133,7 +133,7 @@ TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
 // Somebody copies each datagram and is quicker than the network. He also passes on the challenges
 // that he gets, and the answers to them.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
-  homes_ = {address_at(1), address_at(66)};  // what goes to 66 reaches the peer, too
+  homes_ = {address_at(1), address_at(66)};  // datagrams to 66 reach the peer, too
   meet({address_at(1)});
   run(1s);
   for (int i = 0; i < 1000; ++i) {

@@ -43,7 +43,8 @@ TEST(Run, LossesOfTheLinksAreThoseOfTheReport) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 40 operation { bytes: 262144 datagram_bytes: 512 } "
       "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
-  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // of about so many packets
+  const double expected =
+      2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // about the number of packets
   EXPECT_NEAR(measure(record, "loss_first_pass"), 0.1, 4 * std::sqrt(0.09 / expected));
   EXPECT_GT(measure(record, "error.nmse"), 1e-4);
 }
@@ -165,7 +166,7 @@ TEST(Run, PacedSendersSlowDownForMarks) {
         control + " } link { tier: uplink rate_mbps: 100 delay_ms { fixed: 10 } queue { bytes: ";
     const RunRecord dropping = record_of(text + "10000 } }");
     const RunRecord marking = record_of(text + "60000 ecn_at: 10000 } }");
-    if (control != "fabric") {  // whose queues are shorter than 10 kB
+    if (control != "fabric") {  // fabric's queues are shorter than 10 kB
       EXPECT_GT(dropping.network.lost[0], 0u) << control;
     }
     EXPECT_EQ(marking.network.lost[0], 0u) << control;
@@ -235,7 +236,7 @@ TEST(Run, RanksOutliveTheirRelay) {
       "peer_timeout_ms: 3000 } link { delay_ms { fixed: 5 } } sealing {} "
       "translator { ranks: \"3,4\" symmetric: true } crash { rank: 0 from_round: 15 }");
   expect_passed(record, "i11");
-  // Of the last rounds all that live are in
+  // All live ranks are in the last rounds
   EXPECT_EQ(record.rounds[29].contributors_min, 4);
 }
 

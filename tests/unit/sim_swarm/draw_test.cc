@@ -62,7 +62,7 @@ TEST(Draw, StaysSmall) {
   }
 }
 
-// What each scenario has, by name.
+// Counts the features that a link has, by name.
 void count_link(const Link& link, std::map<std::string, int>& seen) {
   seen["random"] += link.loss().has_random();
   seen["bursts"] += link.loss().has_bursts();

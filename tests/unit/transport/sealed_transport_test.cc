@@ -201,7 +201,7 @@ TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   EXPECT_EQ(count(1, "key_phases"), 2u);
 }
 
-// What they say about it waits while a device reads all that there is room for.
+// Messages about a change of keys wait while a device's reads take all the room.
 TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));

@@ -55,7 +55,7 @@ Values reduced(const std::vector<Part>& parts, std::size_t count) {
   return result;
 }
 
-// What a library does: parts[i] is of rank i.
+// Performs a call as a library does; parts[i] is of rank i.
 void perform(const std::vector<Part>& parts) {
   const Part& first = parts.front();
   const std::size_t size = parts.size();
@@ -236,7 +236,7 @@ struct Ranks {
       one.options.op = op;
     }
   }
-  // What comes of it without hops.
+  // The results without hops.
   std::vector<Values> wanted() const {
     std::vector<Values> out = receive;
     std::vector<Part> parts;
