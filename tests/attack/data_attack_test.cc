@@ -18,7 +18,7 @@ constexpr int kMembers = 3;
 constexpr std::size_t kElements = 30'000;  // 25 packets a flow and more
 constexpr Duration kDeadline = 60ms;
 
-// What became of a job: an exact all-reduce, one that lives with loss, an exact one.
+// The outcome of a job of three all-reduces: exact, lossy, exact.
 struct Outcome {
   std::vector<std::vector<float>> results;
   std::uint32_t trace = 0;
@@ -345,7 +345,7 @@ TEST(DataAttack, ChosenLossIsLoss) {
   std::size_t count = 0;
   expect_only_loss([&count](SealedJob& job) {
     job.network = [&count](const Flying& flying) {
-      // Whatever is short: reports, ENDs, requests; and every eighth of the rest
+      // Takes every second short datagram (reports, ENDs, requests), and every eighth of the rest
       const bool taken = flying.bytes.size() < 200 ? count++ % 2 == 0 : count++ % 8 == 0;
       return taken ? std::vector<Flying>{} : std::vector<Flying>{flying};
     };

@@ -252,7 +252,7 @@ class Scene {
   Station station_;
   Caller caller_;
   Instant now_{1'000'000};
-  std::uint64_t number_ = 0;  // of the call under way, and what it is
+  std::uint64_t number_ = 0;  // current call, and its contents
   std::uint64_t what_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t allocated_ = 0;  // the call that peers made memory in

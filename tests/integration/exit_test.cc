@@ -31,7 +31,7 @@ constexpr int kTurns = 20;
 // Beyond that a process hangs. exit() itself takes half a second at most.
 constexpr auto kLifeMax = 20s;
 
-// What one process does before it calls exit().
+// One process's work before it calls exit().
 struct Life {
   int rank = 0;
   int turn = 0;

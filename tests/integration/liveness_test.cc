@@ -1,4 +1,4 @@
-// What a dead process costs those who live, and what one hears that only seemed dead: real
+// The effect of a dead process on live ones, and the news for one that only seemed dead: real
 // processes, real signals.
 #include <gtest/gtest.h>
 

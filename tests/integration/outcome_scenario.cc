@@ -1,6 +1,6 @@
-// What calls come to, over whatever transport: digests of their results, and their reports but for
-// what is about time. Injected losses are keyed by a packet's address, so that ranks that lose the
-// same packets must say the same, whatever carried them.
+// Outcomes of calls over any transport: digests of their results, and their reports except for
+// times. Injected losses are keyed by a packet's address. So ranks that lose the same packets must
+// report the same, over any transport.
 #include <vector>
 
 #include "base/crc32c.h"

@@ -43,7 +43,7 @@ class Peer : public Pipes {
   pid_t id_ = -1;
 };
 
-// What a process does that was started as a peer: the exit status.
+// Runs a process that was started as a peer. Returns its exit status.
 int run_role(const std::string& name, const std::vector<std::string>& arguments,
              const Pipes& pipes);
 

@@ -1,11 +1,11 @@
-// What the drop-in for NCCL costs on device memory, beside the same calls on host memory and beside
+// Cost of the drop-in for NCCL on device memory, beside the same calls on host memory and beside
 // plain copies of pinned memory. Two ranks on one GPU, as threads: processes would take turns on
 // it, which takes a GPU longer than a small call.
 //
-//   nccl_device_bench [--mib 16]          up to half of what the drop-in has of staging
+//   nccl_device_bench [--mib 16]          up to half of the drop-in's staging memory
 //   nccl_device_bench --processes 256     two processes, with larger calls; small ones mean nothing
 //
-// LEEWAY_TRANSPORT says what lies between the two. Ways take turns, so that what else runs on the
+// LEEWAY_TRANSPORT says what lies between the two. Ways take turns, so that other load on the
 // machine disturbs all alike. Exit status 77: there is no GPU.
 #include <sys/wait.h>
 #include <unistd.h>

@@ -104,8 +104,7 @@ TEST_F(StoreServerTest, ForgetsACancelledGet) {
   greet(2);
   say(1, request_of(StoreOperation::get, "key", {}, 5));
   say(1, request_of(StoreOperation::cancel, "", {}, 5));
-  say(1, request_of(StoreOperation::cancel, "", {},
-                    6));  // a get that is not there; it may be on its way
+  say(1, request_of(StoreOperation::cancel, "", {}, 6));  // no such get: it may be on its way
   say(2, request_of(StoreOperation::put, "key", "value"));
   EXPECT_EQ(heard(1), Heard{});
   EXPECT_EQ(closed(1), "");

@@ -308,6 +308,7 @@ TEST(AssociationsWake, DoesAFewExchangesAtATime) {
   EXPECT_EQ(hub.counters().phases, kPeers);
 }
 
+// A datagram that one process sealed for another is not opened elsewhere, nor at the sender.
 TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
   PairOfTwo pair;
   const Bytes datagram = pair.seal(0, bytes_of("for 1"));

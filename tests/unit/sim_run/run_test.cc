@@ -43,8 +43,7 @@ TEST(Run, LossesOfTheLinksAreThoseOfTheReport) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 40 operation { bytes: 262144 datagram_bytes: 512 } "
       "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
-  const double expected =
-      2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // about the number of packets
+  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // rough number of packets
   EXPECT_NEAR(measure(record, "loss_first_pass"), 0.1, 4 * std::sqrt(0.09 / expected));
   EXPECT_GT(measure(record, "error.nmse"), 1e-4);
 }
