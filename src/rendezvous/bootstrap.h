@@ -1,9 +1,9 @@
-// How ranks become a group. Rank 0 invites, every rank puts down what it is and where its data
-// socket is, rank 0 checks that all agree and puts down the table of members: all in a store that
-// every rank reaches (leeway/rendezvous.h). Messages: proto/README.md, section 7.
+// How ranks become a group. Rank 0 invites. Every rank puts its configuration and the address of
+// its data socket. Rank 0 checks that all agree and puts the table of members. All this is in a
+// store that every rank reaches (leeway/rendezvous.h). Messages: proto/README.md, section 7.
 //
 // join_group() blocks its caller. Over TCP without a store of the caller's, rank 0 owns the server
-// in the background, for as long as Group::place is held; no other connection outlives the call.
+// in the background, for as long as Group::place is held. No other connection outlives the call.
 #pragma once
 
 #include <array>
@@ -82,8 +82,8 @@ struct LocalConfiguration {
   int lanes = 1;                                 // equal on all ranks
   std::vector<TransportOffer> offers;
   Duration join_timeout = std::chrono::seconds(60);
-  // The caller may take his call back. It fails with kCancelled within a fifth of a second then,
-  // and the meeting with it.
+  // The caller may take its call back. The call then fails with kCancelled within 200 ms, and the
+  // meeting with it.
   std::stop_token stop;
 };
 
@@ -117,7 +117,7 @@ struct Group {
   std::uint32_t epoch = 0;  // random nonce of this incarnation, never 0
   std::uint64_t seed = 0;
   Lane datagrams;
-  std::optional<Lane> exact;  // where exact calls may have UCX to themselves
+  std::optional<Lane> exact;  // set if exact calls have UCX to themselves
   std::optional<Multicast> multicast;
   std::vector<std::uint64_t> attempts;   // by rank, the number of its call that met; 0 for rank 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank

@@ -1,5 +1,5 @@
 // Rendezvous messages: Protobuf messages that begin with a magic number, as values of a store.
-// Every byte is taken from a stranger until the magic says otherwise, and checked after that.
+// Every byte counts as a stranger's until the magic is right, and is checked after that.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ std::optional<control::Invitation> parse_invitation(ByteSpan value);
 // Returns nullopt if it is not a message of ours.
 std::optional<control::Hello> parse_hello(ByteSpan value);
 
-// A Welcome with exactly one outcome; a group in it is complete: `size` members in each lane,
-// usable addresses, epoch not 0, datagram sizes within limits, a multicast address that is one,
-// an attempt and a process for each rank.
+// Returns a Welcome with exactly one outcome. A group in it is complete: `size` members in each
+// lane, usable addresses, epoch not 0, datagram sizes within limits, a multicast address that is
+// one, an attempt and a process for each rank.
 std::optional<control::Welcome> parse_welcome(ByteSpan value, int size);
 
 control::Welcome rejection_of(const Status& reason);

@@ -17,7 +17,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Names of what a launcher tells; nullptr where it is silent.
+// Names of a launcher's variables; nullptr for those that it does not set.
 struct Convention {
   LauncherKind kind;
   const char* rank;
@@ -120,7 +120,8 @@ class Reader {
   const EnvironmentGetter& get_;
 };
 
-// Every job step of Slurm has the number; a bare batch script has Slurm's rank 0 without it.
+// Every job step of Slurm sets the number of ranks. A bare batch script has Slurm's rank 0 without
+// it.
 bool is_batch_script(const Reader& read, const Convention& convention) {
   const char* const rank = read.text(convention.rank);
   return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
@@ -219,7 +220,7 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
-// No launcher, whatever its variables say, but the place on this machine, which tells ports apart.
+// Ignores launchers, except for the place on this machine, which tells ports apart.
 Result<Launcher> rendezvous_alone(const Reader& read) {
   Launcher launcher;
   const auto convention = find_convention(read);

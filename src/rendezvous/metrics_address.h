@@ -1,7 +1,7 @@
 // Where a process answers Prometheus: "host:port", or "public:host:port".
 //
-// What is read there is neither encrypted nor kept from anyone who reaches the port. So an address
-// that the internet may reach, or all addresses of a host at once, must be asked for by "public:".
+// The answers are neither encrypted nor kept from anyone who reaches the port. So an address that
+// the internet may reach, or all addresses of a host at once, must be asked for by "public:".
 #pragma once
 
 #include <string>

@@ -30,10 +30,11 @@ struct RendezvousLimits {
   std::size_t requests_max = 2048;
   // The same of all connections; about 150 bytes each.
   std::size_t all_requests_max = std::size_t{1} << 18;
-  // After a rank was refused: how long rank 0 stays to tell the reason to ranks that have not come
+  // Time that rank 0 stays after a rank was refused, to tell the reason to ranks that have not come
   // yet.
   Duration linger = std::chrono::seconds(1);
-  // After so long a rank that waits says for whom; then again whenever it has waited twice as long.
+  // A rank that waits logs for whom after this time, and again whenever it has waited twice as
+  // long.
   Duration first_word = std::chrono::seconds(10);
 };
 

@@ -29,7 +29,7 @@ struct StoreRequest {
   bool quiet = false;            // put: an answer only if there is no room
   std::uint32_t number = 0;      // the answer has the same
   std::uint32_t readers = 0;     // put: see StoreTable::put()
-  std::string_view key;          // cancel has none: it has the number of a get
+  std::string_view key;          // empty for cancel; its number is a get's
   ByteSpan value;                // put only
 };
 
@@ -47,8 +47,8 @@ void append_request(const StoreRequest& request, std::string& out);
 std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std::uint32_t number,
                                                        std::size_t value_bytes);
 
-// Takes the bytes of one connection as they come and hands on whole frames. What it keeps is less
-// than one frame of the longest value, beside what one feed() brings.
+// Takes the bytes of one connection as they come and hands on whole frames. It keeps less than one
+// frame of the longest value, beside the bytes of one feed().
 class FrameReader {
  public:
   // Return false, now and from then on, if the bytes are not the other side's frames.

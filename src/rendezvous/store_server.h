@@ -1,10 +1,10 @@
 // The server of a TcpRendezvous without its sockets: bytes of connections go in, answers and
 // connections to close come out. Time is the caller's.
 //
-// A connection is a stranger's until its greeting is complete. Strangers, and those that greet and
-// then waste what the server has, are bounded in number, bytes and time. A connection is closed for
-// what it does alone: none can close another, but that some stranger gives way to a new one, and
-// the longest idle one where there are too many.
+// A connection is a stranger's until its greeting is complete. Strangers are bounded in number,
+// bytes and time. So are connections that greet and then waste the server's resources. A connection
+// is closed only for its own acts, with two exceptions: some stranger gives way to a new one, and
+// the longest idle one if there are too many.
 #pragma once
 
 #include <array>
@@ -33,11 +33,11 @@ class StoreServer {
   StoreServer(const RendezvousLimits& limits, StoreTable& table, std::uint64_t seed = 0)
       : limits_(limits), table_(table), seed_(seed) {}
 
-  // `network`: network_of() its address; those of 0 count together only.
+  // `network` is network_of() of its address. Connections of network 0 count in the total only.
   void on_accept(Instant now, Id id, std::uint64_t network = 0);
   void on_bytes(Instant now, Id id, ByteSpan received);
   void on_closed(Id id);
-  // `answers` of those that poll_answers() gave have left.
+  // `answers` of the answers that poll_answers() gave have left.
   void on_sent(Instant now, Id id, std::size_t answers);
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
@@ -112,7 +112,7 @@ class StoreServer {
   const std::uint64_t seed_;
   Instant now_;
   Connections connections_;
-  std::array<std::list<Id>, kPhases> phases_;  // longest there first
+  std::array<std::list<Id>, kPhases> phases_;  // longest in the phase first
   std::size_t buffered_ = 0;
   std::size_t requests_ = 0;  // waiting or not yet sent, of all connections
   std::vector<Answer> answers_;

@@ -1,4 +1,4 @@
-// The keys and values of a store in memory, and who waits for which key. No sockets, no clock, no
+// The keys and values of a store in memory, and the waiters for each key. No sockets, no clock, no
 // lock: the owner of the table has those.
 #pragma once
 
@@ -66,10 +66,10 @@ class StoreTable {
   void wait(std::string_view key, Waiter waiter);
   void cancel(std::string_view key, Waiter waiter);
 
-  // How often the present value of a key was read; 0 where there is none.
+  // Number of reads of the key's present value. 0 if there is none.
   std::uint32_t reads(std::string_view key) const;
 
-  // Grow with every put and erasure, and with every read: whoever waits for one compares.
+  // Grow with every put and erasure, and with every read. A waiter compares them.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t all_reads() const { return all_reads_; }
 

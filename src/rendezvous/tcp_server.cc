@@ -30,20 +30,20 @@ namespace {
 
 using asio::ip::tcp;
 
-// Answers to a few ranks are a few kilobytes into empty socket buffers; what does not leave in this
-// time never will. The tables of many ranks are megabytes for each of them: they have the time that
-// 100 MB/s take.
+// Time for answers to leave at the end. Answers to a few ranks are a few kilobytes into empty
+// socket buffers; bytes that do not leave in this time never will. The tables of many ranks are
+// megabytes for each of them: they have the time that 100 MB/s take.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 
-// After a failed accept (out of descriptors, say): when to try again.
+// Pause after a failed accept (out of descriptors, say).
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 
 // An alert of TLS.
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
-// A rank of another secret is told so. A flood is not: the answer is a third of what it costs.
+// A rank of another secret is told so. A flood is not: the answer costs a third of a connection.
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
@@ -56,7 +56,7 @@ constexpr Duration kStrangersEvery = std::chrono::seconds(10);
 // Connections that are looked at before anything else is done.
 constexpr int kAcceptBatch = 64;
 
-// Read at a time; also the longest first message. A rank's has some hundred bytes.
+// Bytes read at a time; also the longest first message. A rank's has some hundred bytes.
 constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
@@ -88,7 +88,7 @@ Status cannot_listen(const HostPort& where, std::error_code error) {
                        descriptor_hint(error.value()));
 }
 
-// The addresses to try, the first that can be bound is listened on.
+// The addresses to try. The first that can be bound is listened on.
 Result<std::vector<tcp::endpoint>> endpoints_to_listen_on(asio::io_context& io,
                                                           const HostPort& where) {
   const std::vector<tcp::endpoint> all = {any_address(where.port, true),
@@ -141,7 +141,7 @@ class TcpServer::Loop {
     std::size_t held = 0;  // of it, of a first message that is not whole
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
-    std::optional<TlsChannel> tls;  // from the first message on; then it has the answers
+    std::optional<TlsChannel> tls;  // from the first message on; then the answers go through it
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;
@@ -225,7 +225,7 @@ Status TcpServer::Loop::start() {
   return Status();
 }
 
-// Asio throws when memory runs out. What it was about to do is lost, the rest goes on.
+// Asio throws when memory runs out. The operation at hand is lost, the rest goes on.
 void TcpServer::Loop::run() {
   while (!io_.stopped()) {
     try {
@@ -608,7 +608,7 @@ namespace {
 struct SharedPlace {
   std::mutex mutex;
   std::condition_variable closed;
-  bool open = false;  // until the server has let go of its port
+  bool open = false;  // until the server has released its port
   std::weak_ptr<TcpServer> server;
 };
 
@@ -632,7 +632,7 @@ void close_shared(SharedPlace& place, TcpServer* server) {
   {
     const std::lock_guard lock(place.mutex);
     place.open = false;
-    place.server.reset();  // which holds this deleter, and so the place
+    place.server.reset();  // holds this deleter, and so the place
   }
   place.closed.notify_all();
 }

@@ -54,9 +54,8 @@ class TcpServer {
   const pid_t owner_ = ::getpid();
 };
 
-// The server of this process at an address, with a secret or without: the one that is there, or a
-// new one. It closes when the
-// last user is gone.
+// The server of this process at an address, with a secret or without: the existing one, or a new
+// one. It closes when the last user is gone.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
