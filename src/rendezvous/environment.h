@@ -68,10 +68,10 @@ inline constexpr std::array<const char*, 5> kProtectingVariables = {
     "LEEWAY_SECRET_FILE", "LEEWAY_REQUIRE_SEALED", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT",
     "LEEWAY_TLS_KEY"};
 
-// Takes the environment's secret file or certificates where the options name none, so that groups
-// of a process that has a secret are sealed, whoever made the options. kInvalidArgument: there is
-// none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed forbids a plain group; or a
-// variable for one is set and empty.
+// Takes the environment's secret file or certificates if the options name none. So groups of a
+// process that has a secret are sealed, even if their options come from a caller. Returns
+// kInvalidArgument if there is none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed
+// forbids a plain group; or if a variable for one is set and empty.
 Status seal_by_default(Options& options, const EnvironmentGetter& get = process_environment());
 
 // The level in LEEWAY_LOG, for lines before there are options. It is warn if not set, or wrong.

@@ -164,8 +164,8 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
-// Nobody can be so far ahead. Exact calls end by what a peer says of itself: of this they believe
-// nothing.
+// Nobody can be so far ahead. Exact calls end by a peer's claims about itself. They believe none of
+// these.
 TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
   wire::DataHeader opens{.round = 9, .flow_packets = 4};

@@ -79,7 +79,7 @@ class SealedJob {
     return request;
   }
 
-  // Lets time pass until `done`, or for so long.
+  // Lets time pass until `done`, or until the limit.
   bool run_until(const std::function<bool()>& done, Duration limit) {
     const Instant end = now_ + limit;
     while (!done()) {

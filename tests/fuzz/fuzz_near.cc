@@ -130,7 +130,7 @@ class Scene {
     std::memset(region_->memory().data(), 1, region_->memory().size());
   }
 
-  // To what the operation takes.
+  // Shrinks tensors to the sizes that the operation takes.
   static void shrink(OperationSpec& spec) {
     switch (spec.kind) {
       case OperationKind::reduce_scatter:

@@ -21,7 +21,7 @@ Facts with_counters(Facts facts, const Communicator& group) {
   return facts;
 }
 
-// An all_reduce under way, with what it must become.
+// An all_reduce in progress, with its right result.
 struct Pending {
   Tensor data;
   Tensor expected;

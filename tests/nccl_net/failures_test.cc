@@ -112,7 +112,7 @@ TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
     for (auto& room : rooms) ASSERT_NE(begin_receive(net, pair.receiver, room), nullptr);
     EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
   }
-  // As with TCP, what is on its way meanwhile may count as sent.
+  // As with TCP, messages that are on their way meanwhile may count as sent.
   const auto data = pattern(4 << 20, 1);
   void* request = nullptr;
   int result = kSuccess;

@@ -17,7 +17,7 @@ class Pipes {
   // Whole handles, or the program ends.
   Handle read_handle() const;
   void write_handle(const Handle& handle) const;
-  // One byte: the other side has come so far.
+  // One byte tells that the other side has come to this point.
   void wait() const;
   void signal() const;
 

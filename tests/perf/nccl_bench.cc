@@ -31,7 +31,7 @@ namespace {
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
 constexpr int kAborts = 9;
-// Until the call that will be aborted waits.
+// Time until the call that will be aborted waits.
 constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;

@@ -72,7 +72,7 @@ leeway_nccl_comm join(int rank, const leeway_nccl_id& id, const char* name) {
   return comm;
 }
 
-// One way to move or sum so many bytes, until it is done.
+// A way to move or sum the benchmark's bytes; it returns when that is done.
 using Way = std::pair<const char*, std::function<void()>>;
 
 class Bench {
@@ -127,7 +127,7 @@ class Bench {
     all_reduce(comm, device_.data(), bytes);
     wait(0);
   }
-  // To the host and back at once, as a pipeline of pieces keeps the bus busy both ways.
+  // Copies to the host and back at once, as a pipeline of pieces keeps the bus busy both ways.
   void copy(std::size_t bytes) const {
     const auto device = reinterpret_cast<cuda::Address>(device_.data());
     const auto host = reinterpret_cast<cuda::Address>(pinned_);

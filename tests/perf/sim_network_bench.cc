@@ -39,7 +39,7 @@ struct Flows {
     }
   }
 
-  // Until so many packets more were sent, each flow a packet every gap_ns.
+  // Sends until `packets` more were sent, each flow a packet every gap_ns.
   void send(std::uint64_t packets, std::int64_t gap_ns) {
     Event event;
     while (packets > 0) {

@@ -324,7 +324,7 @@ class Maker {
     Step one = step(Kind::destroy, comm);
     one.who = 0xFF;
     at(comm).gone = true;
-    // Calls that are under way then end in any way.
+    // Calls in progress then end in any way.
     for (Step& before : program_.steps)
       if (before.comm == comm && is_under_way(before)) before.may_fail = true;
     add(std::move(one));

@@ -30,7 +30,7 @@ class Estimates {
         sites_(sites),
         unit_(step.op == ReduceOp::avg ? 1.0 / size : 1.0) {}
 
-  // Those of links' rates are any sum of scaled contributions.
+  // Estimates that use links' rates are any sum of scaled contributions.
   bool by_rates() const {
     return step_.estimator == Estimator::horvitz_thompson ||
            step_.estimator == Estimator::augmented;

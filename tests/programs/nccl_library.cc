@@ -17,7 +17,7 @@ ncclDataType_t type_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// As C++ has them: which errors are a lost peer's is in the library's own words.
+// Codes as C++ has them. Which errors mean a lost peer, the library's own text says.
 Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
   if (code == ncclSuccess) return Status();
   const char* const text = ncclGetLastError(comm);

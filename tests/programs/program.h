@@ -169,12 +169,12 @@ struct Program {
 };
 
 // The ranks of the program in each communicator, in the order of their ranks there; and which
-// members a step has. Of numbers that no step made: empty.
+// members a step has. Empty for numbers that no step made.
 class Groups {
  public:
   explicit Groups(const Program& program);
   const std::vector<int>& of(int comm) const;
-  // The number of the communicator that the step gives the rank of its communicator; -1: none.
+  // The number of the communicator that the step gives the rank of its communicator. -1 if none.
   static int made(const Step& step, int rank, int size);
   int count() const { return static_cast<int>(members_.size()); }
 

@@ -25,7 +25,7 @@ std::string to_string(Verdict::What what);
 // A group of ranks that goes through programs, one after the other.
 class Run {
  public:
-  // `idle`: without any progress for so long, it hangs.
+  // A run without any progress for `idle` hangs.
   Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
   ~Run();
   Run(const Run&) = delete;

@@ -152,7 +152,7 @@ class ReportedError : public ::testing::TestWithParam<Setting> {};
 TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
-  // Lost packets are few, bursts fewer: so many elements in all that they tell.
+  // Lost packets are few, and bursts fewer. So this many packets are needed in all to tell.
   const std::size_t packets = setting.links == Links::bursts ? 6'000 : 3'000;
   experiment.run(static_cast<int>(std::max<std::size_t>(30, packets / setting.packets)));
   ASSERT_FALSE(HasFailure());

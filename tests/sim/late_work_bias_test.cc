@@ -136,7 +136,7 @@ Weights predicted(bool carries) {
           after_late * mine / (all + mine)};
 }
 
-// Where a rank's share of the others is always divided as their units are.
+// Fixed point for a rank whose share of the others is always divided as their units are.
 double predicted_fixed_point(double share) {
   double others = 0.0;
   double units = 0.0;

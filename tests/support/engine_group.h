@@ -43,10 +43,10 @@ class EngineGroup {
 
   // Lets time pass until `done`, or until `limit` has passed; whether it is done.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
-  // Until all these requests are done.
+  // Runs until all these requests are done.
   bool run(const std::vector<collective::Request*>& requests,
            Duration limit = std::chrono::seconds(100));
-  // Until every engine is idle (stragglers' confirmations included).
+  // Runs until every engine is idle (stragglers' confirmations included).
   bool settle(Duration limit = std::chrono::seconds(100));
 
   // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket

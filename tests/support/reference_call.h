@@ -43,7 +43,7 @@ class ReferenceCall {
 
  private:
   double contribution(Rank rank, std::size_t i) const;
-  // The same times the rank's factor (premul_sum).
+  // contribution() times the rank's factor (premul_sum).
   double brought(Rank rank, std::size_t i) const;
   double reduced(std::size_t i) const;
   double tolerance(double value) const;

@@ -28,7 +28,7 @@ struct Request {
   std::byte* data = nullptr;
   std::size_t size = 0;   // bytes; of a receive, the most that it takes
   std::size_t moved = 0;  // bytes of the pieces that are done
-  Work work;              // that of the current piece
+  Work work;              // work of the current piece
 };
 
 // Used by one thread at a time, its requests included.

@@ -35,7 +35,7 @@ static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
 enum { kLevelWarn = 2 };
 static const unsigned long kNetwork = 0x10; /* NCCL_NET, of messages */
 
-/* `folder` ends with a slash, or is empty. Null: it is not there, and dlerror() says why. */
+/* `folder` ends with a slash, or is empty. Returns null if it is not there; dlerror() says why. */
 static void* open_in(int length, const char* folder, const char* name) {
   char* path = NULL;
   if (asprintf(&path, "%.*s%s", length, folder, name) < 0) return NULL;
@@ -44,7 +44,7 @@ static void* open_in(int length, const char* folder, const char* name) {
   return opened;
 }
 
-/* Where installation puts it, seen from this file; else beside it. */
+/* Opens the library where installation puts it, seen from this file; else beside this file. */
 static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) {
   Dl_info self;
   const char* folder = "";

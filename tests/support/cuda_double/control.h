@@ -9,9 +9,9 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-// How streams run from now on; between calls that wait for all of them. Environment variables say
-// it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1),
-// CUDA_DOUBLE_DEVICES (8; it does not change).
+// How streams run from now on. To be set between calls that wait for all of them. Environment
+// variables set it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8),
+// CUDA_DOUBLE_STREAM_WAITS (1), CUDA_DOUBLE_DEVICES (8; it does not change).
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
@@ -23,7 +23,7 @@ void cuda_double_configure(const CudaDoubleSettings* settings);
 // device memory where cuda_double_alias() says. May be captured.
 leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
                                               void (*kernel)(void*), void* argument);
-// Where a kernel finds device memory of so many bytes. Ends the process if it is none.
+// Where a kernel finds `bytes` of device memory. Ends the process if it is none.
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
 // A kernel with one parameter, which cuLibraryGetKernel() finds in every image. `run` gets a copy

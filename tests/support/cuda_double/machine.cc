@@ -22,7 +22,8 @@ constexpr int kModeRelaxed = 2;
 
 // The host writes words that streams wait for without a call: they are looked at again and again.
 constexpr microseconds kLookEvery{30};
-// How often, of so many, a stream lies for a while, and the device pauses.
+// A stream lies for a while in one of kLiesOneIn picks, and the device pauses in one of
+// kPausesOneIn.
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;

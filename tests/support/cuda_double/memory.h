@@ -34,7 +34,7 @@ class Memory {
   Kind kind_of(Address memory);
 
   // Where the double reads and writes: the other mapping of device memory, or host memory itself.
-  // fault(): part of it is in device space, and not of one allocation that stands.
+  // Calls fault() if part of it is in device space, and not of one live allocation.
   std::byte* resolve(Address memory, std::size_t bytes, const char* what);
 
  private:

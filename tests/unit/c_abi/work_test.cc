@@ -12,7 +12,7 @@ using testing::Group;
 using testing::input_of;
 using testing::output_of;
 
-// One all_reduce of each rank, under way.
+// One all_reduce of each rank, in progress.
 struct Flight {
   explicit Flight(Group& group) : values(group.ranks.size()), works(group.ranks.size()) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {

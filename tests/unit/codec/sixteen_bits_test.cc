@@ -24,8 +24,8 @@ constexpr std::uint32_t kPatterns = 65536;
 #endif
 #endif
 
-// One of so many packets of patterns is tried, and one of so many places to shift patterns to.
-// Sanitizers make the test 20 times slower, and look for what does not depend on values.
+// One of kPacketStep packets of patterns is tried, and one of kShiftStep places to shift patterns
+// to. Sanitizers make the test 20 times slower, and find faults that do not depend on values.
 #if defined(LEEWAY_TEST_SANITIZED)
 constexpr std::size_t kPacketStep = 5;
 constexpr std::uint32_t kShiftStep = 63;

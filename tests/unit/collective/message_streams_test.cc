@@ -259,7 +259,8 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
   }
 }
 
-// The first message of the tag is the first receive's, whoever it is from; then the next one's.
+// The first receive gets the first message of the tag from any rank; the next receive gets the
+// next.
 TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
   EngineGroup group(stream_network(3));
   Mail mail(group);

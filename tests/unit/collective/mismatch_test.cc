@@ -259,7 +259,7 @@ std::vector<Request*> submit_to_three(EngineGroup& group, std::vector<std::vecto
   return requests;
 }
 
-// Its deadline ends the call of one rank. The others hear at once why they wait in vain.
+// A deadline ends the call of one rank. The others hear at once that their calls cannot end.
 TEST(Failure, IsToldToRanksThatWaitForIt) {
   for (const std::size_t elements : {10u, 100'000u}) {
     EngineGroup group(GroupOptions{.size = 4});

@@ -100,7 +100,7 @@ TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   }
 }
 
-// Else one rank gets ahead with results while everyone waits for its contributions.
+// Otherwise one rank gets ahead with results while everyone waits for its contributions.
 TEST(NodePacing, ContributionsGoBeforeResults) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
   std::array<int, 2> results{};
@@ -301,7 +301,7 @@ TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
   EXPECT_FALSE(asks);
 }
 
-// Three processes, of which the first relays between the others: it passes on so much.
+// Three processes, of which the first relays between the others: at most the bytes of limit().
 struct Relayed {
   explicit Relayed(const congestion::Settings& congestion)
       : processes({congestion, congestion, congestion}) {

@@ -44,7 +44,7 @@ class SiteRanks {
   // One call on every rank that is not stopped.
   struct Call {
     std::unique_ptr<HierarchicalCall> hops;
-    std::vector<std::pair<HierarchicalCall::Leg*, std::unique_ptr<Request>>> legs;  // under way
+    std::vector<std::pair<HierarchicalCall::Leg*, std::unique_ptr<Request>>> legs;  // in progress
     Request outcome;
     std::vector<std::unique_ptr<Request>> over;
   };

@@ -251,7 +251,7 @@ std::vector<Request*> submit_pair(EngineGroup& group, std::vector<std::vector<fl
   });
 }
 
-// Rank 0 sends rank 1 so many elements, and rank 1 expects so many others.
+// Rank 0 sends rank 1 `sent` elements, and rank 1 expects `expected`.
 void expect_pair_disagrees(std::size_t sent, std::size_t expected, double loss) {
   SCOPED_TRACE(std::to_string(sent) + " sent, " + std::to_string(expected) + " expected");
   GroupOptions options{.size = 2};

@@ -178,8 +178,8 @@ double recovered(const WeightedCall& call, Rank owner) {
   return got / want;
 }
 
-// The weights of one link total n: a whole shard of one value is summed exactly, whoever did how
-// much.
+// The weights of one link total n. So a whole shard of one value is summed exactly, however work is
+// divided.
 TEST(WeightedAverageUnderLoss, HorvitzThompsonSumsAShardExactly) {
   for (const OperationKind kind : kReductions) {
     WeightedCall call({.kind = kind, .estimator = Estimator::horvitz_thompson});

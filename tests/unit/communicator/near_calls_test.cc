@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// How often the trace of a rank tells of an all_reduce that is over, after so many of them.
+// Returns how often a rank's trace records the end of an all_reduce, after `calls` of them.
 std::size_t traced_calls(int calls) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "leeway_near_trace";
   std::filesystem::remove_all(folder);
@@ -227,7 +227,7 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
-// As a watchdog does it: the call that it ends returns before abort() does.
+// As with a watchdog: the call that it ends returns before abort() does.
 TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   for (int round = 0; round < 30; ++round) {
     Group group = near_group(2);

@@ -200,7 +200,7 @@ void refused(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// The same of a call that goes as exact calls do.
+// The same for a call that goes as exact calls do.
 void refused_exactly(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 1 ? 4 : 3);

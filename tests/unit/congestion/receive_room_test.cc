@@ -22,7 +22,7 @@ class ReceiveRoomTest : public ::testing::Test {
     now_ = now_ + 10ms;
     room_.look(now_, drops_ += drops, kSocket, arrived_);
   }
-  // Each of so many peers sends 100 KB in 10 ms.
+  // Each of `peers` peers sends 100 KB in 10 ms.
   void pass(Duration time, std::size_t peers) {
     for (Duration left = time; left > 0ms; left -= 10ms) {
       for (std::size_t i = 0; i < peers; ++i) arrived_[i].bytes += 100'000;

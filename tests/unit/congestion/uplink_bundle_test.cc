@@ -219,7 +219,7 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
 
-// The memory of what was sent grows with what is under way.
+// The memory of sent datagrams grows with the datagrams in flight.
 TEST_F(UplinkBundleTest, AReportMayNameADatagramOfLongAgo) {
   bundle_.make_link(1, 20'000);
   for (std::uint32_t i = 1; i <= 15'000; ++i)

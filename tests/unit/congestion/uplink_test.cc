@@ -44,7 +44,7 @@ struct TwoLanes : ::testing::Test {
                   .segment_bytes = kTrainBytes / 2,
                   .total_bytes = kTrainBytes});
   }
-  // As a node does that has data.
+  // Tries to send as a node does that has data.
   bool try_to_send(Uplink& lane) {
     if (!lane.open(now)) {
       lane.note_held_back();

@@ -12,7 +12,7 @@ constexpr std::size_t kUnit = Ring::kAlignment;
 
 class RingTest : public testing::Test {
  protected:
-  // A lease of so many units with the signal of this number.
+  // Leases `units` units with the signal of this number.
   std::optional<Ring::Lease> place(Ring& ring, std::size_t units, std::uint32_t number) {
     over_.clear();
     return ring.place(units * kUnit, Signal(&words_, 0, number), over_);

@@ -79,7 +79,7 @@ class StagerTest : public testing::TestWithParam<Streams> {
   void fill(cuda::Address to, const std::vector<unsigned char>& values, cuda::Stream on) {
     copy_now(to, address(values.data()), values.size(), on);
   }
-  // A transfer in place: every byte plus one, in steps of so many bytes.
+  // A transfer in place: every byte plus one, in steps of `step` bytes.
   Transfer in_place(Network& network, const std::shared_ptr<Lane>& lane, cuda::Stream on,
                     cuda::Address at, std::size_t bytes, std::size_t step) {
     Transfer out{lane, {on}, {}};

@@ -49,7 +49,7 @@ double decibel(double ratio) {
   return 10.0 * std::log10(ratio);
 }
 
-// As CodecErrors has them, at one spread.
+// Errors as in CodecErrors, at one spread.
 struct Errors {
   double power_db;
   double relative_db;

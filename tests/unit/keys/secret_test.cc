@@ -84,7 +84,7 @@ TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
   }
 }
 
-// As Kubernetes' fsGroup gives a file: root's, readable by a group of the process.
+// Kubernetes' fsGroup makes a file like this: root's, readable by a group of the process.
 TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
   const SecretFile file(line_of('7'), 0440);
   EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");

@@ -28,7 +28,7 @@ struct Pair {
       : client(context(client_secrets), Side::client),
         server(context(server_secrets), Side::server) {}
 
-  // Until neither says anything more.
+  // Carries messages until neither side has any more.
   void carry() {
     while (true) {
       const Bytes to_server = client.take_output();

@@ -37,7 +37,7 @@ struct LongPass {
       return header->attempt > 0 || !lost.contains(header->index.value);
     };
   }
-  // Where in `sent` the first answer with this packet is; its size: nowhere.
+  // Index in `sent` of the first answer with this packet. Its size if there is none.
   std::size_t answer(std::uint32_t index) const {
     const auto is_it = [&](const wire::DataHeader& header) {
       return header.attempt > 0 && header.index.value == index;
@@ -74,7 +74,8 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
-// A step of 16, as many behind it, and a window under way: not when its chunk of 64 is over.
+// A packet is sent again after a step of 16, as many packets behind it, and a window in flight, and
+// not only when its chunk of 64 is over.
 TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   LongPass pass;
   pass.lose({});

@@ -1,4 +1,4 @@
-// Leaving: nobody waits in vain for a rank that left, and nobody stays for ever for one that does
+// Leaving: nobody goes on waiting for a rank that left, and nobody stays for ever for one that does
 // not answer.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class Leaving : public ::testing::Test {
       return !gone_[to] && !gone_[from] && (!passes_ || passes_(from, to, datagram));
     };
   }
-  // So that ranks know of each other.
+  // Makes ranks know of each other.
   void make_and_reduce(int size) {
     make(size);
     FloatAllReduce call(size, 5000);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Duration kRtt = 10ms;
 constexpr Duration kTimeout = 15ms;
 
-// A path that carries so much, and answers probes a round trip later.
+// A path that carries datagrams up to a size, and answers probes a round trip later.
 class PathSizeTest : public ::testing::Test {
  protected:
   void make(const SizeLimits& limits) { size_.configure(limits); }

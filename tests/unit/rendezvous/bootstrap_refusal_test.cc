@@ -258,7 +258,7 @@ TEST(JoinGroup, TellsTheReasonToRanksThatComeAfterIt) {
   EXPECT_EQ(text(root.get()), text(faulty));
 }
 
-// As text_of_common_failure(), with a Hello that no rank of ours would put down.
+// As text_of_common_failure(), with a Hello that no rank of ours would put.
 std::string text_after_hello(const control::Hello& hello) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 3, port);

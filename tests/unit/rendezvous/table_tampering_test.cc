@@ -143,7 +143,7 @@ TEST_F(TableTampering, TheErrorNamesBothRanksOfACopiedKey) {
               HasSubstr("rank 2 carries the public key of rank 1"));
 }
 
-// Two tables of one meeting: whoever has another one understands nothing.
+// Two tables of one meeting: a rank with the other table cannot open datagrams.
 TEST_F(TableTampering, RanksWithDifferentTablesHaveDifferentKeys) {
   Group other = group_;
   other.datagrams.members[2].port = 9;

@@ -105,7 +105,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// And no further phase begins before the peer was heard in this one.
+// No further phase begins before the peer was heard in this one.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   MetPair pair(kQuick);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));

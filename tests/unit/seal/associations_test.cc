@@ -231,7 +231,7 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
-// Those of three meetings by which anything was heard have their first phase behind them.
+// Three meetings: each by which anything was heard has its first phase behind it.
 TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   for (unsigned meeting = 3; meeting >= 1; --meeting) {
     meet(0, meeting);
@@ -251,7 +251,7 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[0].counters().phases, 1u);
-  // One that is heard now, and is the least, is sealed by from now on; its keys change first.
+  // If this meeting is heard now, and is the least, its keys seal from now on; they change first.
   EXPECT_TRUE(opens(1, std::move(by_first)));
   EXPECT_TRUE(pass(1));
   change_keys();

@@ -43,7 +43,7 @@ class RoamingTest : public ::testing::Test {
     }
     while (const auto move = roaming_.poll_move()) moves_.push_back(*move);
   }
-  // Where the peer's answer to a challenge at that address comes from.
+  // Address from which the peer's answer to a challenge at `home` comes.
   virtual NetworkAddress reply_from(const NetworkAddress& home) { return home; }
 
   void run(Duration time) {

@@ -36,7 +36,7 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
  public:
   CoreRun(const std::string& text, std::uint64_t seed, Lies lies = {});
 
-  // To the end of the scenario's rounds; the records of i1 to i17.
+  // Runs to the end of the scenario's rounds. Returns the records of i1 to i17.
   std::vector<CheckRecord> run();
 
   Checkers& checkers() { return *checkers_; }

@@ -156,7 +156,7 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
-// Where a queue would drop it marks, and senders that are paced give way to it as to losses.
+// A queue marks where it would drop, and paced senders slow down for marks as for losses.
 TEST(Run, PacedSendersSlowDownForMarks) {
   for (const std::string control : {"wan", "scavenger", "fabric"}) {
     const std::string text =
@@ -251,8 +251,8 @@ TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   EXPECT_GE(record.rounds[0].call_ns_max, 3'000'000'000);
 }
 
-// As behind translators that forget who stands still: the first datagrams afterwards are lost. The
-// pause is no round trip, so nobody waits for as long again before what is lost is sent again.
+// As behind translators that forget a rank that pauses: the first datagrams afterwards are lost.
+// The pause is no round trip, so nobody waits as long again before lost datagrams are sent again.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
   for (const int after_us : {20, 50, 100, 150, 200, 250, 300, 350}) {
     const std::string after = std::to_string(after_us / 1000.0);

@@ -149,7 +149,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 
-// Where all are behind symmetric translators nobody reaches anybody, and a smaller scenario of a
+// If all ranks are behind symmetric translators nobody reaches anybody. A smaller scenario of a
 // failure must not be one of these.
 TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   Scenario scenario;

@@ -34,7 +34,7 @@ class TcpPath final : public TcpHost {
   TcpFlow& flow(std::uint32_t number) { return *flows_[number]; }
   std::uint64_t delivered(std::uint32_t flow) const { return delivered_[flow]; }
 
-  // Until the time, or until nothing more happens.
+  // Runs until the time, or until no event is left.
   void run_until(std::int64_t ns);
   bool run_until_delivered(std::uint32_t flow, std::uint64_t bytes, std::int64_t limit_ns);
   void at(std::int64_t ns, std::function<void(Instant)> what);

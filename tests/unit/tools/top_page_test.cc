@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As a process answers, after so many datagrams.
+// The answer of a process after `datagrams` datagrams.
 std::string answer(int datagrams, double waited) {
   const std::string labels =
       "driver=\"0\",transport=\"udp\",communicator=\"world\",rank=\"0\",peer=\"1\"";

@@ -318,7 +318,7 @@ TEST(NcclHops, AnAllGatherIsThatOfAllRanks) {
   });
 }
 
-// Every rank is the root once. Whoever is not has memory of no meaning, as the drop-in says.
+// Every rank is the root once. Memory of the others has no meaning, as the drop-in says.
 void for_each_root(Kind kind,
                    const std::function<std::size_t(std::size_t count, std::size_t size)>& in,
                    const std::function<std::size_t(std::size_t count, std::size_t size)>& out) {
