@@ -141,7 +141,7 @@ class TcpServer::Loop {
     std::size_t held = 0;  // of it, of a first message that is not whole
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
-    std::optional<TlsChannel> tls;  // from the first message on; then the answers go through it
+    std::optional<TlsChannel> tls;  // from the first message on; then it has the answers
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;
