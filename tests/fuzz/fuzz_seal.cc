@@ -1,4 +1,4 @@
-// No datagram of a forger is opened, and it changes nothing: the peer's own datagrams are opened,
+// No datagram of a forger is opened or changes anything. The peer's own datagrams are opened,
 // whatever came before. The input says what is sent, step by step.
 #include <algorithm>
 #include <array>

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So long that a test which waits until then is seen to hang.
+// A test that waits until then is seen to hang.
 constexpr Duration kForever = 60s;
 
 class WaiterWait : public testing::Test {
