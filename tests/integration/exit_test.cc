@@ -1,5 +1,5 @@
-// Processes that end at any moment: while they join, while calls are under way, in a callback, with
-// a communicator that nobody destroyed. None dies of a signal, and none takes long.
+// Processes that end at any moment: while they join, while calls are in progress, in a callback,
+// with a communicator that nobody destroyed. None dies of a signal, and none takes long.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ constexpr int kTurns = 20;
 // Beyond that a process hangs. exit() itself takes half a second at most.
 constexpr auto kLifeMax = 20s;
 
-// What one process does before it calls exit().
+// One process's work before it calls exit().
 struct Life {
   int rank = 0;
   int turn = 0;
@@ -41,7 +41,7 @@ struct Life {
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
-// As programs have them: destroyed by exit(), after what began later.
+// Globals, as programs have them: exit() destroys them after objects that were made later.
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
@@ -123,7 +123,7 @@ TEST(Exit, WhileAnotherThreadJoins) {
   });
 }
 
-// As where a program, or Python's ssl, used OpenSSL before Leeway was loaded.
+// The order in a program, or in Python's ssl, that used OpenSSL before Leeway was loaded.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
