@@ -108,9 +108,12 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
     if (link.dead || link.gave_us_up) continue;  // for which I18 looks, too
     const Duration served = heard - state.leave_at;
+    // A lossy half does without some packets of ranks that stay, too.
     bool missing = false;
-    for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})
-      missing |= call.ranks[rank].flow(kind, peer).missing() > 0;
+    if (call.plan.delivery().kind == Delivery::Kind::exact)
+      missing |= call.ranks[rank].flow(FlowKind::reduce, peer).missing() > 0;
+    if (call.plan.spread_delivery() == Delivery::Kind::exact)
+      missing |= call.ranks[rank].flow(FlowKind::spread, peer).missing() > 0;
     const bool open = heard < call.ends(peer);
     check_.expect(!missing || served >= kServeMin || !open, [&] {
       return where(now, rank, call) +
