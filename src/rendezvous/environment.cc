@@ -60,7 +60,7 @@ constexpr std::array<EnvironmentVariable, 29> kVariables = {{
     {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction",
      "8 MiB, or what the kernel allows"},
     {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks",
-     "the peers' receive buffers; paced: 64 MiB of all"},
+     "1 MiB, or a share of the peer's receive buffer; paced: 64 MiB of all"},
     {"LEEWAY_CONGESTION",
      "automatic, none, fixed, scavenger, wan or fabric: what paces all that is sent",
      "automatic: wan where a rank is more than 2 ms from rank 0 or has a public address, else "
