@@ -28,40 +28,41 @@ struct WorkState;
 
 inline namespace v0 {
 
-// Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
-// buffers must stay valid until it is done. Thread-safe for one
-// waiter at a time; on_done() from any thread.
+// Handle of an operation in flight. Movable. Dropping it does not cancel the operation, but the
+// buffers must stay valid until the operation is done. Thread-safe for one waiter at a time;
+// on_done() may be called from any thread.
 class [[nodiscard]] LEEWAY_EXPORT Work {
  public:
-  // No operation.
+  // A handle without an operation.
   Work() = default;
-  // False for a Work that was default-constructed or moved from.
+  // Returns false for a Work that was default-constructed or moved from.
   bool valid() const { return state_ != nullptr; }
-  // True once wait() would return at once. Drives nothing: a background thread does, or wait(). In
-  // a forked child all that was not done before is over, here and below: wait() fails there.
+  // Returns true if wait() would return at once. Does not drive progress: a background thread does,
+  // or wait(). In a forked child, operations that were not done before the fork count as done, here
+  // and in the functions below, and wait() fails.
   bool done() const;
   // Drives progress on the calling thread until the operation is done, then returns its outcome.
-  // Repeated calls return the same outcome. In a callback of on_done() only what is done already
-  // can be waited for; kInvalidArgument otherwise.
+  // Repeated calls return the same outcome. A callback of on_done() can wait only for operations
+  // that are done already; kInvalidArgument otherwise.
   Result<CollectiveReport> wait();
-  // As wait(), for so long at most: true once it is done. A caller that must look at something else
-  // now and then, such as an interpreter at its signals, asks again and again.
+  // Like wait(), but for `patience` at most. Returns true if the operation is done. For a caller
+  // that must look at something else now and then, such as an interpreter at its signals.
   bool wait_for(Duration patience);
-  // As done(), but takes part in the work first, if no other thread is at it. Never blocks.
+  // Like done(), but takes part in the work first, if no other thread drives. Never blocks.
   bool test();
 
-  // Calls `callback` once, when the operation is done: on whichever thread finds that out, or at
-  // once where it is done already. The callback should do no more than queue what is to happen. It
-  // may start operations and destroy communicators, which are then aborted; it must not block, and
-  // blocking calls in it are kInvalidArgument. A wait() on another thread may return before it is
-  // called. Without an operation it is never called.
+  // Calls `callback` once, when the operation is done: on the thread that finds that out, or at
+  // once if it is done already. The callback should only queue further work. It may start
+  // operations and destroy communicators, which are then aborted. It must not block; blocking calls
+  // in it are kInvalidArgument. A wait() on another thread may return before the callback runs.
+  // Without an operation it is never called.
   void on_done(std::function<void()> callback);
 
-  // Drives until all are done; the first error in their order, if any. Works without an operation
-  // are passed over, here and below.
+  // Drives progress until all are done. Returns the first error, in the order of `works`, if any.
+  // Handles without an operation are skipped.
   static Status wait_all(std::span<Work> works);
-  // Drives until one is done, and returns its index: the lowest if several are. works.size() where
-  // none has an operation.
+  // Drives progress until one is done, and returns its index: the lowest if several are done.
+  // Returns works.size() if no handle has an operation.
   static std::size_t wait_any(std::span<Work> works);
 
  private:
@@ -70,18 +71,18 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   std::shared_ptr<internal::WorkState> state_;
 };
 
-// Memory that calls send from again and again, known to what carries them until release(), or the
-// end of this object or of the communicator. That must come before the end of the memory (the
-// device would go on reading the pages that were there), and not while a call uses it. For the
-// thread that owns the communicator.
+// Registration of memory that calls send from again and again (Communicator::register_memory). It
+// lasts until release(), or until this object or the communicator is destroyed. It must end before
+// the memory is freed, because the device would go on reading the old pages, and not while a call
+// uses the memory. For the thread that owns the communicator.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
-  // Of no memory.
+  // A handle without a registration.
   MemoryRegistration() = default;
-  // The registration changes its owner. What this object held before is released.
+  // Moves the registration to this object; what this object held before is released.
   MemoryRegistration(MemoryRegistration&& other) noexcept { *this = std::move(other); }
   MemoryRegistration& operator=(MemoryRegistration&& other) noexcept;
-  // Ends the registration; does nothing the second time.
+  // Ends the registration. A second call does nothing.
   ~MemoryRegistration() { release(); }
   void release();
 
@@ -91,21 +92,21 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
   ByteSpan memory_;
 };
 
-// Memory of Communicator::allocate(). Movable. Goes with this object, which may outlive its
-// communicator; not while a call uses it.
+// Memory from Communicator::allocate(). Movable. It is freed with this object, which may outlive
+// its communicator, but must not be destroyed while a call uses the memory.
 class [[nodiscard]] LEEWAY_EXPORT Allocation {
  public:
-  // None.
+  // No memory.
   Allocation() = default;
   // Page-aligned, zeros at first.
   std::byte* data() const { return memory_.data(); }
   std::size_t size() const { return memory_.size(); }  // as asked for
-  // The same as elements.
+  // The same memory as elements of T.
   template <typename T>
   std::span<T> as() const {
     return {reinterpret_cast<T*>(memory_.data()), memory_.size() / sizeof(T)};
   }
-  // Whether all ranks map it. Calls work all the same where they do not.
+  // Returns true if all ranks map the memory. If not, calls work all the same.
   bool direct() const { return direct_; }
 
  private:
@@ -117,30 +118,31 @@ class [[nodiscard]] LEEWAY_EXPORT Allocation {
 
 class Communicator;
 
-// A communicator that is being made in the background. Movable. Thread-safe, but for the destructor
-// and moves.
+// A communicator that is being made in the background. Movable. Thread-safe, except for the
+// destructor and moves.
 class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
  public:
-  // Of no call.
+  // A handle without a call.
   PendingCommunicator() = default;
   PendingCommunicator(PendingCommunicator&&) noexcept = default;
-  // What this object held before is taken back.
+  // Moves the call to this object. The call that this object held before is aborted if it is not
+  // done.
   PendingCommunicator& operator=(PendingCommunicator&& other) noexcept;
-  // Takes the call back if it is not done. Returns when no thread is at it any more: within two
-  // tenths of a second where the rendezvous answers.
+  // Aborts the call if it is not done. Returns when no thread works on it any more: within 0.2 s if
+  // the rendezvous answers.
   ~PendingCommunicator();
-  // False for one that was default-constructed or moved from.
+  // Returns false for a handle that was default-constructed or moved from.
   bool valid() const { return state_ != nullptr; }
-  // True once wait() would return at once; a load.
+  // Returns true if wait() would return at once. Costs one atomic load.
   bool done() const;
-  // Calls `callback` once, when the call is done, on the thread that finds that out; or at once. As
-  // Work::on_done().
+  // Calls `callback` once, when the call is done, on the thread that finds that out; at once if it
+  // is done already. The rules of Work::on_done() hold.
   void on_done(std::function<void()> callback);
-  // What came of it. Hands the communicator over: kInvalidArgument the second time, where there is
-  // no call, and in a callback before it is done.
+  // Waits until the call is done, and hands over the communicator or the error. kInvalidArgument:
+  // it was handed over before, there is no call, or a callback waits for a call that is not done.
   Result<std::unique_ptr<Communicator>> wait();
-  // Takes the call back: it is done now, with kCancelled. Ranks that wait for this one are told,
-  // and fail.
+  // Aborts the call: it is done now, with kCancelled. Ranks that wait for this one are told, and
+  // fail.
   void abort();
 
  private:
@@ -150,113 +152,125 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
   std::shared_ptr<internal::PendingState> state_;
 };
 
-// Every rank must issue collectives of one communicator in the same order (send/recv: per ordered
-// pair of ranks). Calls may be made from several threads; each call is atomic. Blocking twins
-// submit and wait. Counts are elements. An operation whose arguments are wrong returns
-// kInvalidArgument or kUnsupported before anything is sent; one rank sends another at most 2^22
-// datagrams in one operation (kResourceExhausted). Input and output have no memory in common, but
-// where an operation says how it works in place. The output of one that fails may hold anything.
+// A fixed group of ranks. Every rank must issue the collectives of one communicator in the same
+// order (send/recv: per ordered pair of ranks). Calls may come from several threads; each call is
+// atomic. The blocking functions submit and wait; their _async twins only submit. Counts are
+// elements.
+//
+// An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything
+// is sent. One rank sends another at most 2^22 datagrams in one operation (kResourceExhausted).
+// Input and output must not overlap, except where an operation says how it works in place. The
+// output of an operation that fails may hold anything.
 class LEEWAY_EXPORT Communicator {
  public:
-  // Joins the group: blocks until all ranks met at the rendezvous, or fails within
-  // options.join_timeout naming the ranks that are missing.
+  // Joins the group. Blocks until all ranks have met at the rendezvous, or fails within
+  // options.join_timeout, naming the ranks that are missing.
   static Result<std::unique_ptr<Communicator>> create(const Options& options);
   // The same in the background, on a thread of its own.
   static PendingCommunicator create_async(const Options& options);
 
   // The same over a transport of the caller's own, which must be connected already (transport.h).
-  // All ranks use this call. They still meet at options.rendezvous, to agree on what a group must
-  // agree on, and prove that every rank hears every other. options.transport, bind_address and
-  // socket_buffer_bytes are not looked at; injected faults, window_bytes and multicast are.
-  // Destroys the transport where it fails: kInvalidArgument (none, or its limits are too small),
-  // kMismatch (ranks bring transports of different names), and what create(options) fails with.
+  // All ranks must use this function. They still meet at options.rendezvous, to agree on what a
+  // group must agree on, and prove that every rank hears every other. options.transport,
+  // bind_address and socket_buffer_bytes are ignored; injected faults, window_bytes and multicast
+  // apply. If it fails, it destroys the transport: kInvalidArgument (no transport, or its limits
+  // are too small), kMismatch (ranks bring transports of different names), and the errors of
+  // create(options).
   static Result<std::unique_ptr<Communicator>> create(const Options& options,
                                                       std::unique_ptr<DatagramTransport> transport);
 
-  // `size` communicators connected inside this process, for tests, examples and single-node use:
-  // rank i is element i.
+  // Makes `size` communicators connected inside this process, for tests, examples and single-node
+  // use. Element i is rank i.
   static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(
       int size, const Options& options = {});
 
-  // Leaves the group, within a few round trips where all peers answer. Operations under way have 64
-  // time-outs of the slowest link to end, and fail with kCancelled then. Peers that still lack
-  // something are served as long, or four seconds if that is longer; then good-bye is said until
-  // each has answered, to a dead one for two seconds, or twelve times where that takes longer.
+  // Leaves the group, within a few round trips if all peers answer. Operations in flight have 64
+  // retransmission time-outs of the slowest link to finish; then they fail with kCancelled. Peers
+  // that still lack something are served for 64 time-outs, but for 4 s at least, and for 5 s or 16
+  // time-outs at most, whichever is longer. Then good-bye is repeated until each peer has answered;
+  // to a dead peer for 2 s, or 12 times if that takes longer.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // A new communicator of the ranks that give the same color, in the order of their keys, and of
-  // their ranks where keys are equal. All ranks of this one call it, in the order of their
-  // collectives. It shares sockets, thread and paths with this one, costs one round trip, and
-  // outlives it. Null where the color is kNoColor. Errors are those of an exact collective with the
-  // deadline options().join_timeout; kMismatch where other ranks call something else.
+  // Makes a communicator of the ranks that give the same color, ordered by key, and by rank where
+  // keys are equal. All ranks of this communicator must call it, in the order of their collectives.
+  // The new one shares sockets, thread and paths with this one, costs one round trip, and may
+  // outlive it. The result is null if the color is kNoColor. Errors are those of an exact
+  // collective with the deadline options().join_timeout; kMismatch if other ranks call something
+  // else.
   static constexpr int kNoColor = -1;
   Result<std::unique_ptr<Communicator>> split(int color, int key);
-  // Done when all ranks have called it, or split(). Needs no thread. May outlive this communicator.
+  // The same without blocking. Done when all ranks have called it, or split(). Needs no thread. May
+  // outlive this communicator.
   PendingCommunicator split_async(int color, int key);
 
-  // A new communicator without the excluded ranks, which do not call: they may be dead. All others
-  // call with the same ranks, in any order. Works after abort() too. kInvalidArgument: a rank that
-  // does not exist, this rank itself, or all. kUnavailable: not all others called with the same
-  // ranks within options().join_timeout; the text names the silent by their new numbers.
+  // Makes a communicator without the excluded ranks, which do not call: they may be dead. All
+  // others call with the same ranks, in any order. Works after abort() too. kInvalidArgument: an
+  // excluded rank does not exist, is this rank itself, or all are excluded. kUnavailable: not all
+  // others called with the same ranks within options().join_timeout; the text names the silent
+  // ranks by their new numbers.
   Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
   // The same in the background, on a thread of its own. May outlive this communicator.
   PendingCommunicator shrink_async(std::span<const Rank> excluded);
 
-  // At once, and waiting for nobody: everything in flight fails with kCancelled, its memory is
-  // free, and so fails what is asked for later. Peers are told once. Any thread, also one that is
-  // not in a call. Only the destructor, shrink() and the getters have a meaning afterwards.
+  // Aborts at once, without waiting for other ranks. Everything in flight fails with kCancelled and
+  // its memory is free; later calls fail too. Peers are told once. May be called from any thread,
+  // also from one that is not in a call. Afterwards only the destructor, shrink() and the getters
+  // may be used.
   void abort();
 
-  // kOk while all is well. Else why calls fail: kPeerLost (a peer is dead, or gave this rank up),
-  // kCancelled (abort()), or what the transport died of. Any thread; state() is one atomic load.
+  // kOk, or the reason why calls fail: kPeerLost (a peer is dead, or counts this rank as dead),
+  // kCancelled (abort()), or the error that ended the transport. Any thread; state() is one atomic
+  // load.
   StatusCode state() const;
-  // The same, with its text.
+  // The same with a text.
   Status status() const;
-  // Whether a peer has destroyed or aborted its communicator, or is dead. What was sent to it is
-  // done then, taken or not; an exact receive from it fails. Any thread; one atomic load.
+  // Returns true if a peer has destroyed or aborted its communicator, or is dead. Sends to that
+  // peer then complete, whether it took them or not; an exact receive from it fails. Any thread;
+  // one atomic load.
   bool peer_left() const;
 
-  Rank rank() const;                   // of this process, 0 .. size() - 1
-  int size() const;                    // ranks of the group
-  const Options& options() const;      // as given to create()
-  std::size_t datagram_bytes() const;  // largest datagram sent, agreed by all ranks
-  // What carries the datagrams, and what carries calls that are exact in both halves: the same, or
-  // ucx beside it. Never automatic; custom over the caller's own; shm where all peers are reached
-  // through memory, mixed where some are.
+  Rank rank() const;                   // rank of this process, 0 .. size() - 1
+  int size() const;                    // number of ranks in the group
+  const Options& options() const;      // as given to create(); `congestion` as resolved
+  std::size_t datagram_bytes() const;  // largest datagram sent; all ranks agree on it
+  // The transport of datagrams, and that of calls that are exact in both halves: the same, or ucx.
+  // Never automatic. custom for the caller's own; shm if all peers are reached through memory,
+  // mixed if some are.
   TransportKind transport() const;
   TransportKind exact_transport() const;
 
-  // In place: data becomes the reduction over all ranks.
+  // Reduces in place: data becomes the reduction over all ranks.
   Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});
   Work all_reduce_async(TensorView data, const CollectiveOptions& options = {});
-  // input.count == output.count; may be the same memory, may not partly overlap.
+  // input.count == output.count. Both may be the same memory, but must not overlap in part.
   Result<CollectiveReport> all_reduce(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_reduce_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
 
-  // input.count == size * output.count; rank i receives the reduction of block i. In place: output
-  // is this rank's own block of input.
+  // input.count == size * output.count; rank i receives the reduction of block i. To work in place,
+  // output is this rank's own block of input.
   Result<CollectiveReport> reduce_scatter(ConstTensorView input, TensorView output,
                                           const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, TensorView output,
                             const CollectiveOptions& options = {});
-  // With blocks of different lengths in input; output.count is that of this rank's own. All ranks
-  // give the same counts, displacements may differ. kMismatch names ranks that do not.
+  // With blocks of different lengths in input; output.count is the length of this rank's own block.
+  // All ranks must give the same counts, displacements may differ. kMismatch names ranks whose
+  // counts differ.
   Result<CollectiveReport> reduce_scatter(ConstTensorView input, const Blocks& blocks,
                                           TensorView output, const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, const Blocks& blocks, TensorView output,
                             const CollectiveOptions& options = {});
 
-  // output.count == size * input.count; block i comes from rank i. Exact only (lossy spreads:
-  // Replica). In place: input is this rank's own block of output.
+  // output.count == size * input.count; block i comes from rank i. Exact only (for lossy spreads
+  // see Replica). To work in place, input is this rank's own block of output.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // With blocks of different lengths in output, as reduce_scatter.
+  // With blocks of different lengths in output; the rules are those of reduce_scatter.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const Blocks& blocks, const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
@@ -267,47 +281,50 @@ class LEEWAY_EXPORT Communicator {
                                      const CollectiveOptions& options = {});
   Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
 
-  // output is used on the root only.
+  // `output` is used on the root only.
   Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // Root's output.count == size * input.count. In place: input is the root's own block of output.
+  // The root's output.count == size * input.count. To work in place, input is the root's own block
+  // of output.
   Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work gather_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // Root's input.count == size * output.count. In place: output is the root's own block of input.
+  // The root's input.count == size * output.count. To work in place, output is the root's own block
+  // of input.
   Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root,
                                    const CollectiveOptions& options = {});
   Work scatter_async(ConstTensorView input, TensorView output, Rank root,
                      const CollectiveOptions& options = {});
 
-  // Both hold size blocks of equal length; block j of rank i becomes block i of rank j.
+  // Input and output hold size blocks of equal length; block j of rank i becomes block i of rank j.
   Result<CollectiveReport> all_to_all(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
   // With blocks of different lengths: block j of input goes to rank j, block i of output comes from
-  // rank i. Each rank gives its own counts. Where a sender and its receiver differ about a block,
-  // both fail with kMismatch naming ranks and counts.
+  // rank i. Each rank gives its own counts. If a sender and its receiver disagree about a block,
+  // both fail with kMismatch, naming ranks and counts.
   Result<CollectiveReport> all_to_all(ConstTensorView input, const Blocks& input_blocks,
                                       TensorView output, const Blocks& output_blocks,
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, const Blocks& input_blocks, TensorView output,
                         const Blocks& output_blocks, const CollectiveOptions& options = {});
 
-  // Matched per ordered pair and options.tag in order of issue; types must agree. output.count is
-  // the most that a receive takes: CollectiveReport::messages says how many elements came, from
-  // whom. A longer message fails on both sides (kMismatch), unless its sender is done: a single
-  // send of up to 64 KiB is when it has been copied. So is one that its receiver gave up. A receive
-  // from kAnyRank takes the next message of its tag from any rank; receives of that tag that are
-  // issued after it wait until it has one. A receive from a rank has its message also where its
-  // deadline came first: the next one takes the message after. One from kAnyRank that failed before
-  // a message had come has none, nor has one that waited behind it: what comes later is the next
-  // receive's.
+  // Sends and receives are matched per ordered pair of ranks and options.tag, in order of issue;
+  // types must agree. output.count is the most that a receive takes: CollectiveReport::messages
+  // says how many elements came and from which rank. A longer message fails on both sides
+  // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when it has
+  // been copied, and a send whose receiver gave up is done, too. A receive from kAnyRank takes the
+  // next message of its tag from any rank. Receives of that tag that are issued after it wait until
+  // it has a message. A receive from one rank that fails by its deadline has used up its message:
+  // the next receive takes the message after. A receive from kAnyRank that fails before a message
+  // has come uses up none, nor does one that waited behind it: a later message is for the next
+  // receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
@@ -315,39 +332,40 @@ class LEEWAY_EXPORT Communicator {
                                 const CollectiveOptions& options = {});
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
 
-  // Sends and receives of any number and order as one operation: done when all are. None waits for
-  // another, but those of one pair and tag are matched in the order given here. What the rank sends
-  // itself is copied; it needs a send and a receive in the same call. Fails when all messages are
-  // done or the deadline has come, with the first failure, or naming the rank that owes most. The
-  // span is copied; options.tag is not looked at.
+  // Runs sends and receives of any number and order as one operation, which is done when all are.
+  // None waits for another, but those of one pair and tag are matched in the order given here. A
+  // message to the own rank is copied; it needs a send and a receive in the same call. The
+  // operation fails when all messages are done or the deadline has come, with the first failure, or
+  // naming the rank that owes most. The span is copied; options.tag is ignored.
   Result<CollectiveReport> exchange(std::span<const Message> messages,
                                     const CollectiveOptions& options = {});
   Work exchange_async(std::span<const Message> messages, const CollectiveOptions& options = {});
 
-  // Returns when all ranks have called it; kDeadlineExceeded names a rank that has not.
+  // Returns when all ranks have called it. kDeadlineExceeded names a rank that has not.
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
   Work barrier_async(Duration deadline = std::chrono::seconds(60));
 
-  // Gradients and parameters, say. Over verbs the device then gathers datagrams from this memory;
-  // other memory is copied once on its way (counter datagrams_copied). Does nothing over other
-  // transports. kResourceExhausted names the limit on locked memory and how to raise it; calls work
-  // all the same. Any number of spans of any size. Thread-safe.
+  // Registers memory that calls send from, such as gradients and parameters. Over verbs the device
+  // then gathers datagrams from this memory; other memory is copied once on its way (counter
+  // datagrams_copied). Over other transports it does nothing. kResourceExhausted names the limit on
+  // locked memory and how to raise it; calls work all the same. Any number of spans of any size.
+  // Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
-  // Memory for tensors that all ranks of a host can read of each other: a large exact all_reduce
-  // between such tensors copies nothing but the result. All ranks call it with the same size, in
-  // the order of their collectives. Where not all ranks share memory, or there is no room for it,
-  // it is ordinary memory. Errors: kInvalidArgument (no bytes), and those of an exact collective
-  // with the deadline options().join_timeout.
+  // Allocates memory for tensors that all ranks of a host can read of each other. A large exact
+  // all_reduce between such tensors copies only the result. All ranks must call it with the same
+  // size, in the order of their collectives. If not all ranks share memory, or there is no room for
+  // it, the result is ordinary memory. Errors: kInvalidArgument (no bytes), and those of an exact
+  // collective with the deadline options().join_timeout.
   Result<Allocation> allocate(std::size_t bytes);
 
-  // A payload source has encoded a chunk, or a sink has used one (leeway/payload.h): whoever drives
-  // this communicator asks them. Any thread, at most as long as this object lives; takes a
-  // microsecond or so, and may be called as often as one likes.
+  // Tells the library that a payload source has encoded a chunk, or that a sink has used one
+  // (leeway/payload.h): the thread that drives this communicator then asks them. May be called from
+  // any thread while this object lives, as often as needed; takes about a microsecond.
   void notify_payload();
 
-  // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ...
-  // Thread-safe.
+  // Counters since creation, as pairs of name and value: datagrams refused by reason, rounds,
+  // repairs, ... Thread-safe.
   std::vector<std::pair<std::string, std::uint64_t>> counters() const;
 
  private:

@@ -1,6 +1,6 @@
-// How long a rank may compute before it joins the reduction with what it has (DropCompute, arXiv
-// 2306.10598): a synchronous step then does not wait for the last micro-batch of its slowest rank.
-// A training step is
+// Limits how long a rank computes before it joins the reduction with the micro-batches it has
+// (DropCompute, arXiv 2306.10598). A synchronous step then does not wait for the last micro-batch
+// of its slowest rank. A training step is
 //
 //   while (budget.next_micro_batch()) {
 //     forward(budget.micro_batch());
@@ -11,11 +11,11 @@
 //   options.weight = budget.weight();
 //   communicator.all_reduce(std::span(gradient), options);  // the mean per completed micro-batch
 //
-// Every rank decides by itself: no message is sent or waited for before the reduction. What ranks
-// share (counts, and for the automatic threshold measured latencies) travels in exact all-reduces
-// of a few 10 KB that are issued at the beginning of fixed steps and looked at steps later. So all
-// ranks must take the same steps, and none may issue another collective of the same communicator at
-// the same time as next_micro_batch(). The method: src/budget/README.md.
+// Every rank decides by itself: no message is sent or waited for before the reduction. Ranks share
+// counts, and for the automatic threshold measured latencies. These travel in exact all-reduces of
+// a few 10 KB that begin at fixed steps and are read some steps later. So all ranks must take the
+// same steps, and none may issue another collective of the same communicator at the same time as
+// next_micro_batch(). The method: src/budget/README.md.
 #pragma once
 
 #include <chrono>
@@ -33,39 +33,40 @@
 namespace leeway {
 inline namespace v0 {
 
-// no_threshold, auto_threshold, or any duration above zero.
+// How long a step may compute: no_threshold, auto_threshold, or any duration above zero.
 struct ComputeThreshold {
-  // No threshold, one that ranks find from measured steps, or a given time.
+  // No threshold, a threshold that ranks derive from measured steps, or a given time.
   enum class Kind : std::uint8_t { none = 0, automatic, fixed };
-  Kind kind = Kind::none;  // which of these
+  Kind kind = Kind::none;  // the kind of threshold
   Duration value{0};       // fixed only
 
-  // Of a kind without a time: use no_threshold or auto_threshold.
+  // A threshold of a kind without a time. Prefer no_threshold and auto_threshold.
   constexpr explicit ComputeThreshold(Kind kind_in) : kind(kind_in) {}
-  // Fixed, at any duration above zero: `.threshold = 550ms`.
+  // A fixed threshold of any duration above zero: `.threshold = 550ms`.
   template <typename Rep, typename Period>
   requires std::convertible_to<std::chrono::duration<Rep, Period>, Duration>
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr ComputeThreshold(std::chrono::duration<Rep, Period> value_in)
       : kind(Kind::fixed), value(value_in) {}
 };
-// No step is stopped.
+// No step is stopped early.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold no_threshold{ComputeThreshold::Kind::none};
-// The one at which the ranks' measured steps would have got most done per time, the same on all;
-// none while nothing was measured and where latencies vary too little to gain.
+// The threshold at which the measured steps would have completed the most work per time, equal on
+// all ranks. There is none before the first measurement, nor if latencies vary too little to gain.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold auto_threshold{ComputeThreshold::Kind::automatic};
 
-// What weight() says, and so by what an average divides.
+// The divisor of an average, as weight() gives it.
 enum class Normalisation : std::uint8_t {
-  realised_weight = 0,  // completed micro-batches: unbiased, whatever was dropped or lost
-  // Planned ones, as the paper's code has it: the gradient shrinks by the part that was dropped.
+  realised_weight = 0,  // completed micro-batches; unbiased, whatever was dropped or lost
+  // Planned micro-batches, like the paper's code: the gradient shrinks by the part that was
+  // dropped.
   fixed_maximum,
 };
 
-// What becomes of dropped micro-batches; both ways steps_due() grows until as many were completed
-// as were planned.
+// How dropped micro-batches are compensated. With extra_steps and requeue, steps_due() grows until
+// as many micro-batches were completed as were planned.
 enum class DropCompensation : std::uint8_t {
   none = 0,
   extra_steps,  // the extra steps take new data
@@ -74,125 +75,128 @@ enum class DropCompensation : std::uint8_t {
 
 // How much a rank plans to compute in a step, and when it stops.
 struct ComputeBudgetOptions {
-  std::uint32_t micro_batches = 0;  // of a step of this rank, 1 .. 4096; must be given
+  std::uint32_t micro_batches = 0;  // in a step of this rank, 1 .. 4096; must be given
   // How long a step may compute before it joins the reduction.
   ComputeThreshold threshold = auto_threshold;
-  std::uint64_t warm_up_steps = 6;      // nothing is stopped or measured in these
-  std::uint32_t micro_batches_min = 1;  // completed whatever the time, 0 .. micro_batches
-  Normalisation normalisation = Normalisation::realised_weight;  // by what an average divides
+  std::uint64_t warm_up_steps = 6;      // in these steps nothing is stopped or measured
+  std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
+  Normalisation normalisation = Normalisation::realised_weight;  // the divisor of an average
   DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
 
-  // Steps between two exchanges, 6 .. 256: latencies of as many are measured for the automatic
-  // threshold. 0: no exchange, for other thresholds only; global counts then come from
-  // synchronize().
+  // Steps between two exchanges, 6 .. 256; the automatic threshold uses the latencies measured in
+  // these steps. With 0 there is no exchange, and global counts come from synchronize(); not
+  // allowed with the automatic threshold.
   std::uint32_t window_steps = 44;
-  // An estimate replaces the one in force after this many steps (0: never), or when the mean
-  // latency of a micro-batch is off by more than this part (0: never) from what the one in force
-  // came from.
+  // A new estimate replaces the one in force after `reestimate_steps` steps. It also does if the
+  // mean latency of a micro-batch differs by more than the fraction `drift_tolerance` from the one
+  // that the estimate in force is based on. A 0 in either disables its condition.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);
 
-  // Monotonic time since any origin; empty: std::chrono::steady_clock.
+  // Returns monotonic time since any origin. If empty, std::chrono::steady_clock is used.
   std::function<Duration()> clock;
-  // Seconds an accelerator spent on the micro-batch completed last; called once after each. A step
-  // has lasted as long as these add up to, or as long as the clock says, whichever is more. Empty:
-  // the host's clock alone.
+  // Returns the seconds that an accelerator spent on the micro-batch completed last; called once
+  // after each. The duration of a step is the sum of these or the time by the clock, whichever is
+  // more. If empty, only the clock counts.
   std::function<double()> device_seconds;
 };
 
-// Of ended steps, but for the clamps: of all readings.
+// Counts over ended steps. The three counts of clamps cover all readings.
 struct ComputeCounts {
-  std::uint64_t steps = 0;          // that ended
-  std::uint64_t steps_stopped = 0;  // that ended before their last micro-batch
-  std::uint64_t planned = 0;        // micro-batches
-  std::uint64_t completed = 0;      // micro-batches
-  std::uint64_t dropped = 0;        // planned and not completed
-  std::uint64_t aborted = 0;        // of those, begun and given up by should_stop()
-  // Readings of a clock that went back, or by more than an hour ahead within a step; counted as no
-  // time and as an hour.
+  std::uint64_t steps = 0;          // steps that ended
+  std::uint64_t steps_stopped = 0;  // steps that ended before their last micro-batch
+  std::uint64_t planned = 0;        // micro-batches planned
+  std::uint64_t completed = 0;      // micro-batches completed
+  std::uint64_t dropped = 0;        // micro-batches planned and not completed
+  std::uint64_t aborted = 0;        // dropped ones that were begun, and given up by should_stop()
+  // Readings of a clock that went back, or ahead by more than an hour within a step. They count as
+  // no time and as an hour.
   std::uint64_t clock_clamps = 0;
-  // Device times that are no number, negative or beyond an hour; the host's time counts instead.
+  // Device times that are NaN, negative or above an hour. The host's time counts instead.
   std::uint64_t latency_clamps = 0;
-  // Steps stopped by a threshold below the shortest micro-batch ever seen. They complete one
-  // nevertheless: otherwise training would stand still.
+  // Steps stopped by a threshold below the shortest micro-batch seen so far. Each completes one
+  // micro-batch nevertheless; otherwise training would stand still.
   std::uint64_t threshold_clamps = 0;
 };
 
-// From the micro-batches of all ranks over one window, and beside it what the normal model predicts
-// from their mean and deviation. Rates are parts of one.
+// A threshold estimated from the micro-batches of all ranks over one window. The predicted_ fields
+// hold what the normal model gives for their mean and deviation. Rates are fractions of 1.
 struct ThresholdEstimate {
-  Duration threshold{0};   // for the time that a step computes
-  double drop_rate = 0.0;  // part of the micro-batches that are not completed
-  double time_cut = 0.0;   // part of a step's time that is saved
-  // Gain in micro-batches per time. 0 or less: nothing is stopped.
+  Duration threshold{0};   // for a step's compute time
+  double drop_rate = 0.0;  // fraction of the micro-batches that are not completed
+  double time_cut = 0.0;   // fraction of a step's time that is saved
+  // Relative gain in micro-batches per time. 0 or less: no step is stopped.
   double effective_speedup = 0.0;
   double predicted_threshold_s = 0.0;
   double predicted_drop_rate = 0.0;
   double predicted_effective_speedup = 0.0;
   double micro_batch_mean_s = 0.0;
   double micro_batch_deviation_s = 0.0;
-  double overhead_s = 0.0;  // of a step, beyond the slowest rank's compute time
+  double overhead_s = 0.0;  // time of a step beyond the slowest rank's compute time
 };
 
-// Since creation.
+// Statistics since creation.
 struct ComputeStatistics {
-  ComputeCounts local;                  // of this rank
+  ComputeCounts local;                  // counts of this rank
   ComputeCounts global;                 // sum over ranks, as of the last exchange or synchronize()
-  std::uint64_t exchanges = 0;          // between all ranks, begun
-  std::uint64_t exchange_waits = 0;     // steps that waited for one
-  std::uint64_t exchange_failures = 0;  // the threshold stays as it was
-  std::uint64_t estimates = 0;          // put in force
-  std::uint64_t drifts = 0;             // of those, because latencies had changed
-  std::optional<ThresholdEstimate> estimate;  // the last put in force
+  std::uint64_t exchanges = 0;          // exchanges between all ranks that were begun
+  std::uint64_t exchange_waits = 0;     // steps that waited for an exchange
+  std::uint64_t exchange_failures = 0;  // failed exchanges; the threshold stays as it was
+  std::uint64_t estimates = 0;          // estimates put in force
+  std::uint64_t drifts = 0;             // estimates put in force because latencies had changed
+  std::optional<ThresholdEstimate> estimate;  // the estimate put in force last
 };
 
 // A run of micro-batches, numbered as ComputeBudget::micro_batch() does.
 struct MicroBatchRange {
   std::uint64_t first = 0;  // number of the first
-  std::uint64_t count = 0;  // how many; 0 is an empty run
+  std::uint64_t count = 0;  // number of micro-batches; 0 is an empty run
 };
 
-// Not thread-safe. The communicator must outlive it.
+// Decides when a rank stops computing in a step. In each step call next_micro_batch() until it
+// returns false, or leave the loop when should_stop() returns true; then reduce with weight(). Not
+// thread-safe. The communicator must outlive it.
 class LEEWAY_EXPORT ComputeBudget {
  public:
-  // Collective: waits for all ranks. Fails on all if one's options are out of range
-  // (kInvalidArgument), or if they differ in more than micro_batches, micro_batches_min and the
-  // threshold's value (kMismatch): exchanges would then not meet.
+  // Collective: waits for all ranks. Fails on all ranks if the options of one are out of range
+  // (kInvalidArgument). Fails if ranks differ in options other than micro_batches,
+  // micro_batches_min and the threshold's value (kMismatch), because exchanges would then not
+  // match.
   static Result<std::unique_ptr<ComputeBudget>> create(Communicator& communicator,
                                                        const ComputeBudgetOptions& options);
-  // Waits for an exchange in flight, at most for its deadline.
+  // Waits for an exchange in flight, at most until the exchange's deadline.
   ~ComputeBudget();
   ComputeBudget(const ComputeBudget&) = delete;
   ComputeBudget& operator=(const ComputeBudget&) = delete;
 
-  // True: run another micro-batch; the one before, if any, counts. False: the step is over. The
-  // first call after a step is over begins the next: right after the optimizer's, so that waiting
-  // for data is compute time.
+  // Returns true if the rank must run another micro-batch; the previous one, if any, counts as
+  // completed. Returns false if the step is over. The first call after the end of a step begins the
+  // next step. Make it right after the optimizer's step, so that waiting for data is compute time.
   bool next_micro_batch();
-  // Between forward and backward. True: the step is over, and the micro-batch that runs does not
-  // count; leave the loop.
+  // Call it between forward and backward. Returns true if the step is over and the current
+  // micro-batch does not count; then leave the loop.
   bool should_stop();
 
-  // Of the step that runs or was over last.
-  double weight() const;            // CollectiveOptions::weight for its gradient
-  std::uint32_t completed() const;  // micro-batches
-  MicroBatchRange dropped() const;  // planned for it and not completed; for the data loader
+  // These three describe the current step, or the last one if none runs.
+  double weight() const;            // CollectiveOptions::weight for the step's gradient
+  std::uint32_t completed() const;  // micro-batches completed
+  MicroBatchRange dropped() const;  // planned and not completed micro-batches; for the data loader
   // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
   std::uint64_t micro_batch() const;
-  // Steps still to run so that the ranks complete as many micro-batches as `steps_planned` steps
-  // plan: more than planned where drops are compensated. The same on all ranks at the same step;
-  // exact after synchronize().
+  // Steps still to run until the ranks have completed as many micro-batches as `steps_planned`
+  // steps plan. More than the planned steps if drops are compensated. The same on all ranks at the
+  // same step; exact after synchronize().
   std::uint64_t steps_due(std::uint64_t steps_planned) const;
 
-  Duration threshold() const;  // in force; Duration::max() if none
-  // What was computed, dropped and exchanged so far.
+  Duration threshold() const;  // the threshold in force; Duration::max() if none
+  // Counts of what was computed, dropped and exchanged so far.
   ComputeStatistics statistics() const;
-  // What is out of order, if anything: the last exchange that failed, or else a threshold below
-  // every micro-batch.
+  // The last exchange that failed, or else an error if the threshold is below every micro-batch;
+  // otherwise ok.
   Status status() const;
 
-  // Collective: brings statistics().global up to date. Between steps.
+  // Collective: brings statistics().global up to date. Call it between steps.
   Status synchronize();
 
  private:

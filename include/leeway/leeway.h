@@ -1,4 +1,4 @@
-// Everything a program that uses Leeway needs.
+// Includes every public header of the C++ interface.
 #pragma once
 
 #include "leeway/adam_state.h"      // IWYU pragma: export

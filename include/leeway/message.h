@@ -10,7 +10,7 @@ inline namespace v0 {
 
 // One send or receive of Communicator::exchange().
 struct Message {
-  // Which of the two.
+  // The two kinds of message.
   enum class Kind : std::uint8_t {
     send = 0,
     recv,
@@ -18,12 +18,12 @@ struct Message {
   // Number of kinds.
   static constexpr int kKinds = 2;
   Kind kind;              // which end of the message this rank is
-  ConstTensorView input;  // of a send
-  TensorView output;      // of a receive: count is the most it takes
-  Rank peer;              // the other end; a receive may say kAnyRank
+  ConstTensorView input;  // send only: the elements to send
+  TensorView output;      // recv only: where they go; count is the most it takes
+  Rank peer;              // the other rank; a receive may name kAnyRank
   std::uint32_t tag;      // messages of different tags do not wait for each other
 
-  // The two kinds, with what each of them needs.
+  // Make a message of each kind.
   static Message send(ConstTensorView input, Rank peer, std::uint32_t tag = 0) {
     return {Kind::send, input, TensorView(nullptr, 0, input.dtype), peer, tag};
   }

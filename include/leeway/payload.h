@@ -2,17 +2,18 @@
 // kernels of a GPU, say) while the library moves packets. It reads and writes no tensor then.
 //
 // How a call with both goes (CollectiveOptions::source and sink; the tensors' pointers are not
-// followed and may be null or of a device):
+// followed, and may be null or point to device memory):
 //
-//   1. Inside the call that starts it, begin() of the source and landing() of the sink. The layout
-//   says which
-//      elements make up which packet of which chunk, in which order chunks leave, and what keys the
-//      random bits of codecs. All work for a GPU may be enqueued there, or after the call returns.
+//   1. The call that starts the operation calls begin() of the source and landing() of the sink.
+//      The layout says which elements make up which packet of which chunk, in which order chunks
+//      leave, and what keys the random bits of codecs. All work for a GPU may be enqueued there, or
+//      after the call returns.
 //   2. The source encodes chunk after chunk and says so by Communicator::notify_payload(), or lets
-//      itself be polled. The library then asks encoded(), and sends what is ready. It waits for no
-//      other chunk.
+//      itself be polled. The library then asks encoded(), and sends the chunks that are ready. It
+//      does not hold one chunk back for another.
 //   3. take() hands the sink a chunk of this rank's block with all contributions to it, and the
-//      factors that make an unbiased sum of them. The sink sums elsewhere. used() says when.
+//      factors that make an unbiased sum of them. The sink sums elsewhere. used() says when it is
+//      done.
 //   4. all_reduce: the source is asked for this rank's reduced chunks, encoded for the others, in
 //      the order in which all their contributions were handed to the sink. Chunks of other ranks'
 //      blocks are handed to the sink, with one contribution each.
@@ -20,18 +21,19 @@
 //
 // Calls: all_reduce, reduce_scatter and reduce (contributions, and for all_reduce the spread of the
 // result); all_gather, broadcast and gather (spread only). Every codec but automatic, every
-// delivery class. Ranks that encode elsewhere and ranks that do not take part in one call: bytes
-// are the same. kUnsupported: other calls, error feedback (residual) and control variates, which
-// are for whoever encodes. The factor of premul_sum is applied by the source, and by the sink to
-// the rank's own elements.
+// delivery class. Ranks with and without a source and sink can take part in one call: the bytes are
+// the same. kUnsupported: other calls, and error feedback (residual) and control variates, which
+// are left to the code that encodes. The source applies the factor of premul_sum; the sink applies
+// it to the rank's own elements.
 //
 // Threads: begin() and landing() run in the call that starts the operation. encoded(), take() and
-// used() run on whichever thread drives, one at a time. None may block, or call anything but
-// notify_payload(). What they share with the threads that encode and decode is theirs to protect.
+// used() run on the thread that drives the communicator at the time, one at a time. None may block,
+// or call anything but notify_payload(). An implementation must protect what they share with the
+// threads that encode and decode.
 //
 // Lifetime: source, sink, encoded chunks and landing memory stay until the Work is done. A resend
-// reads an encoded chunk again, so it must not change. Where a Work fails, kernels that are still
-// under way may touch the memory: it is the caller's, who waits for them.
+// reads an encoded chunk again, so it must not change. After a Work failed, kernels that still run
+// may touch the memory; the caller must wait for them before freeing it.
 #pragma once
 
 #include <cstddef>
@@ -51,135 +53,141 @@ inline namespace v0 {
 // The two halves of a call. In the reduce half every rank contributes to the block that a rank
 // owns. In the spread half an owner's block goes to the others.
 enum class PayloadHalf : std::uint8_t { reduce = 0, spread };
-// "contribution to" or "block of", for messages.
+// "contribution to" or "block of", for error texts.
 LEEWAY_EXPORT const char* to_string(PayloadHalf half);
 
 // The unit in which sources and sinks work: a run of packets of one block.
 struct PayloadChunk {
-  PayloadHalf half = PayloadHalf::reduce;  // of the call
-  Rank owner = 0;                          // of the block
-  std::uint32_t index = 0;                 // in the block
-  std::size_t first_element = 0;           // in the block
-  std::size_t elements = 0;                // how many
-  std::uint32_t packets = 0;               // in which these travel
-  std::size_t bytes = 0;                   // of all packets, one behind the other
-  // Of the first element, in the tensor as keyed random bits count: element i of the chunk has
+  PayloadHalf half = PayloadHalf::reduce;  // half of the call
+  Rank owner = 0;                          // rank that owns the block
+  std::uint32_t index = 0;                 // number of the chunk in the block
+  std::size_t first_element = 0;           // offset in the block
+  std::size_t elements = 0;                // number of elements
+  std::uint32_t packets = 0;               // number of packets in which they travel
+  std::size_t bytes = 0;                   // total size of the packets, which are adjacent
+  // Position of the first element, as counted for keyed random bits: element i of the chunk has
   // position + i. A multiple of 32.
   std::uint64_t position = 0;
 };
 
-// How a call is cut, on this rank. A value; the same arithmetic on every rank.
+// How a call is cut, on this rank. A value; every rank computes it by the same arithmetic.
 class LEEWAY_EXPORT PayloadLayout {
  public:
   // A block of one rank.
   struct Block {
-    // Of the first element in the call's tensor: the input of the reduce half, the output of the
-    // spread half (of gather: the root's).
+    // Offset of the block's first element in the call's tensor: the input for the reduce half, the
+    // output for the spread half (for gather: the root's output).
     std::size_t offset = 0;
-    std::size_t elements = 0;    // 0: nothing of it passes through this rank
-    std::uint64_t position = 0;  // as PayloadChunk's
+    std::size_t elements = 0;    // 0 if none of the block passes through this rank
+    std::uint64_t position = 0;  // like PayloadChunk::position
     // Contributions to this block leave in the order first_chunk, first_chunk + 1, ..., chunks - 1,
-    // 0, ... A spread half's own block: 0.
+    // 0, ... It is 0 for this rank's own block in a spread half.
     std::uint32_t first_chunk = 0;
   };
-  // What all blocks of a half have in common. Each packet is encoded alone; all but the last of a
-  // block are full.
+  // Properties that all blocks of a half share. Each packet is encoded alone; all packets of a
+  // block but the last are full.
   struct Half {
     CodecOptions codec;                 // as encode_packet() takes it; never Codec::automatic
-    std::uint32_t packet_elements = 0;  // of a full packet
-    std::uint32_t chunk_packets = 0;    // of a full chunk
-    std::size_t header_bytes = 0;       // of a packet
-    std::size_t block_elements = 1;     // of the codec's blocks; a shorter one takes as much room
-    std::size_t block_bytes = 0;        // of such a block, encoded
-    std::vector<Block> blocks;          // by owner; empty: the call has no such half
+    std::uint32_t packet_elements = 0;  // elements in a full packet
+    std::uint32_t chunk_packets = 0;    // packets in a full chunk
+    std::size_t header_bytes = 0;       // bytes of header in each packet
+    std::size_t block_elements = 1;  // elements in a codec block; a shorter one takes as many bytes
+    std::size_t block_bytes = 0;     // bytes of an encoded codec block
+    std::vector<Block> blocks;       // by owner; empty if the call has no such half
 
-    // Encoded length of a packet of so many elements.
+    // Encoded length of a packet with this number of elements.
     std::size_t packet_bytes(std::size_t elements) const;
-    // Packets and encoded length of a block.
+    // Number of packets, and encoded length, of a block.
     std::uint32_t packets(Rank owner) const;
     std::size_t bytes(Rank owner) const;
   };
 
-  Rank rank = 0;                   // this one, which keys the random bits of what it encodes
-  int size = 1;                    // ranks of the call
-  DataType dtype = DataType::f32;  // of the tensors
-  // Of the reduce half. premul_sum is planned as sum: the factor is the source's and the sink's.
+  Rank rank = 0;                   // this rank; keys the random bits of what it encodes
+  int size = 1;                    // number of ranks in the call
+  DataType dtype = DataType::f32;  // element type of the tensors
+  // Operation of the reduce half. premul_sum is planned as sum: source and sink apply the factor.
   ReduceOp op = ReduceOp::sum;
   std::uint64_t seed = 0;  // keys random bits, with `step`, the encoding rank, and positions
-  std::uint32_t step = 0;  // of the call; differs from call to call
+  std::uint32_t step = 0;  // number of the call; differs from call to call
   Half reduce;             // contributions of every rank to every rank's block
-  Half spread;             // every rank's block to the others
+  Half spread;             // every rank's block, sent to the others
 
-  // One of the two.
+  // The half that `which` names.
   const Half& half(PayloadHalf which) const {
     return which == PayloadHalf::reduce ? reduce : spread;
   }
-  // Chunks of a block, and one of them: index < chunks().
+  // Number of chunks in a block, and one of these chunks: index < chunks().
   std::uint32_t chunks(PayloadHalf which, Rank owner) const;
   PayloadChunk chunk(PayloadHalf which, Rank owner, std::uint32_t index) const;
-  // Contributions to this rank's block and other ranks' blocks: what take() refers to.
+  // Bytes of landing memory: for contributions to this rank's block, and for other ranks' blocks.
+  // take() points into it.
   std::size_t landing_bytes() const;
 };
 
-// Where an encoded chunk lies.
+// Memory of an encoded chunk.
 struct EncodedChunk {
-  const std::byte* data = nullptr;  // null: it is not encoded yet
+  const std::byte* data = nullptr;  // the encoded packets, or null if they are not ready
   std::size_t bytes = 0;  // PayloadChunk::bytes, else the call fails with kInvalidArgument
 };
 
-// Encodes: contributions to every other rank's block, and this rank's own block for the others.
+// Encodes contributions to every other rank's block, and this rank's own block for the others. For
+// the order of calls see the head of this file.
 class LEEWAY_EXPORT PayloadSource {
  public:
   virtual ~PayloadSource() = default;
 
-  // An error fails the call before anything is sent. The layout is to be copied.
+  // Called once, at the start. Copy the layout: it is valid only until begin() returns. An error
+  // fails the operation before anything is sent.
   virtual Status begin(const PayloadLayout& layout) = 0;
 
-  // Asked again until it is ready, in the order in which the chunks of one block leave; then no
-  // more. A chunk that is not ready at the deadline fails the call with kDeadlineExceeded, which
-  // names it. Under lossy classes peers do without it.
+  // Returns the chunk, or null data if it is not ready. Called again until it is ready, in the
+  // order in which the chunks of one block leave; not called for it after that. A chunk that is not
+  // ready at the deadline fails the call with kDeadlineExceeded, which names it. Under lossy
+  // delivery, peers do without it.
   virtual EncodedChunk encoded(const PayloadChunk& chunk) = 0;
 
-  // How often source and sink are asked where nobody calls notify_payload(): flags that a device
-  // writes, say. 0: only then, and when packets arrive.
+  // Period at which source and sink are polled, for callers that cannot call notify_payload(), such
+  // as a device that writes flags. With 0 they are asked only upon notify_payload() and when
+  // packets arrive.
   virtual Duration poll_every() const { return Duration{0}; }
 };
 
 // One rank's contribution to a chunk.
 struct PayloadContribution {
-  Rank rank = 0;  // whose it is
-  // Encoded packets, one behind the other, in landing memory, where the chunks of a block lie one
-  // behind the other, too. Null: this rank's own elements, which are not encoded, as they lie in
-  // its tensor.
+  Rank rank = 0;  // rank that contributed
+  // Encoded packets, adjacent, in landing memory. The chunks of a block are adjacent there, too. It
+  // is null for this rank's own elements, which are not encoded, and lie in its tensor.
   const std::byte* data = nullptr;
-  // By packet of the chunk: the factor of the contribution in the sum. 0: it did not arrive, or
-  // counts for nothing, and its bytes have no meaning. Where the operation is not a sum of floats,
-  // factors are 1, and an average (of integers and float64) is still to be divided. Valid during
-  // take() only.
+  // Factor of the contribution in the sum, for each packet of the chunk. It is 0 if the packet did
+  // not arrive or does not count; its bytes then have no meaning. If the operation is not a sum of
+  // floats, factors are 1, and for an average (of integers and float64) the sink must still divide.
+  // Valid during take() only.
   std::span<const float> scales;
 };
 
-// Decodes and sums.
+// Decodes contributions and sums them. For the order of calls see the head of this file.
 class LEEWAY_EXPORT PayloadSink {
  public:
   virtual ~PayloadSink() = default;
 
-  // The memory that payload lands in: layout.landing_bytes() or more, at any address. Asked once,
-  // after the source's begin(). An error fails the call before anything is sent.
+  // Returns the memory in which payload lands: layout.landing_bytes() or more, at any address.
+  // Called once, after the source's begin(). An error fails the call before anything is sent.
   virtual Result<MutableByteSpan> landing(const PayloadLayout& layout) = 0;
 
-  // Reduce half: this rank's block, contributions by rising rank. To get the bits of other ranks,
-  // sum in this order, rounding each product and each sum; rotated codecs: encoded contributions
-  // first, then rotate back, then the own. The elements that all ranks are to hold are those that
-  // decode from the encoded reduced chunk, where it is spread to anybody.
-  // Spread half: the owner's block, with its one contribution. Packets with factor 0 did not arrive
-  // by the deadline: under an exact spread they become zeros, under a lossy one they stay.
+  // Hands over a chunk. In the reduce half it is one of this rank's block, with contributions by
+  // rising rank. To get the same bits as other ranks, sum in this order, rounding each product and
+  // each sum. For rotated codecs sum encoded contributions first, then rotate back, then add the
+  // own one. If the reduced chunk is spread, all ranks must hold the elements that decode from its
+  // encoded form.
+  // In the spread half it is one of the owner's block, with its one contribution. Packets with
+  // factor 0 did not arrive by the deadline: under an exact spread their elements become zeros,
+  // under a lossy one they stay as they were.
   virtual void take(const PayloadChunk& chunk,
                     std::span<const PayloadContribution> contributions) = 0;
 
-  // Whether the sink is done with the chunk, and the result of a reduce half stands where it
-  // belongs. Asked in the order of take(), again until true. It has the call's deadline again, from
-  // the last take() on.
+  // Returns true if the sink is done with the chunk and, in the reduce half, the result is in
+  // place. Called in the order of take(), again until true. The sink has the call's deadline once
+  // more, counted from the last take().
   virtual bool used(const PayloadChunk& chunk) = 0;
 };
 

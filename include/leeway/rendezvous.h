@@ -1,9 +1,10 @@
-// Where ranks meet: a store of keys and values that all ranks of a group can reach.
+// Rendezvous: a store of keys and values that all ranks of a group can reach, where they meet.
 //
-// Communicator::create() needs a place to meet only until the group stands. By default that is a
-// TCP port of rank 0 (Options::rendezvous). A program that has a store already, such as a
-// c10d::Store, gives an object of its own that derives from Rendezvous (Options::store). Here are
-// also a TCP server that any process can own, a folder of files, and the memory of one process.
+// Communicator::create() uses the store only until the group has formed. By default the store is at
+// a TCP port of rank 0 (Options::rendezvous). A program that has a store already, such as a
+// c10d::Store, passes an object of a class of its own that derives from Rendezvous
+// (Options::store). This header also has a TCP server that any process can own, a folder of files,
+// and the memory of one process.
 //
 // Many groups meet in one place at the same time. Keys of a group begin with
 // "leeway/<restart count>/<communicator name>/".
@@ -25,8 +26,8 @@
 namespace leeway {
 inline namespace v0 {
 
-// A store of keys and values, to be derived from. Only put() and get() must be written: c10d's
-// set(), and check() and wait() before its get(), are enough.
+// A store of keys and values, to be derived from. Only put() and get() must be written. c10d's
+// set() is enough for put(), its check(), wait() and get() for get().
 //
 // What an implementation promises:
 //   Every process that has an object of the same store sees the same keys. After put() has
@@ -34,15 +35,15 @@ inline namespace v0 {
 //   A second put() of a key replaces the value: the last one wins.
 //   All calls may come from several threads at once; one that waits does not hold up the others.
 //   Keys have 1 .. kKeyBytesMax bytes, of letters, digits and "._-%/". Values have 0 ..
-//   kValueBytesMax bytes. What a store cannot take is an error, never cut. (With UDP alone, values
-//   have about 200 bytes, and one has 40 bytes for each rank.)
-// What it need not do: keep a value once its group has met, be fast, or know who is alive.
-// Leeway takes every value for a stranger's and checks it before use.
+//   kValueBytesMax bytes. A key or value that a store cannot take is an error, never cut. (With UDP
+//   alone, values have about 200 bytes, and one value has 40 bytes for each rank.)
+// An implementation need not keep a value once its group has met, be fast, or know who is alive.
+// Leeway treats every value as one from a stranger, and checks it before use.
 class LEEWAY_EXPORT Rendezvous {
  public:
   // Longest key.
   static constexpr std::size_t kKeyBytesMax = 240;
-  // Longest value: the table of 1,024 ranks with two addresses of 4 KiB each.
+  // Longest value: a table of 1,024 ranks with two addresses of 4 KiB each.
   static constexpr std::size_t kValueBytesMax = 8'650'752;
 
   Rendezvous() = default;
@@ -50,67 +51,68 @@ class LEEWAY_EXPORT Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  // Stores the value. Returns in bounded time, 30 s at most.
+  // Stores the value. Must return in bounded time, 30 s at most.
   virtual Status put(std::string_view key, ByteSpan value) = 0;
 
-  // The value, as soon as there is one. Waits `patience` at most; with 0 or less it looks once and
-  // does not wait. kDeadlineExceeded: the key is not there. Any other error means that the store
-  // cannot be reached; Leeway asks again until its own patience ends.
+  // Returns the value as soon as there is one. Waits `patience` at most; with 0 or less it looks
+  // once and does not wait. kDeadlineExceeded means that the key is not there. Any other error
+  // means that the store cannot be reached; Leeway asks again until its own deadline.
   virtual Result<std::vector<std::byte>> get(std::string_view key, Duration patience) = 0;
 
-  // When a value may be forgotten.
+  // When the store may forget a value.
   struct Lifetime {
-    bool with_this_process = false;  // once the process that put it is gone
-    std::uint32_t readers = 0;       // once it was got so many times, if room is needed; 0: never
+    bool with_this_process = false;  // once the process that put it has ended
+    std::uint32_t readers = 0;       // after this many gets, if room is needed; 0 = never
   };
-  // As put(), for a value that the store may forget. As it stands here it is put().
+  // Like put(), for a value that the store may forget. The default calls put().
   virtual Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime);
 
-  // Forgets a key. As it stands here it does nothing. Without it a group that meets again under
-  // the same name polls until rank 0 has put the new meeting in the old one's place.
+  // Forgets a key. The default does nothing. Without it, a group that meets again under the same
+  // name polls until rank 0 has replaced the values of the old meeting.
   virtual Status erase(std::string_view key);
 
-  // Is handed the index of a key and its value; false: enough.
+  // Receives the index of a key and its value. Returns false if it needs no more.
   using Taker = std::function<bool(std::size_t index, std::vector<std::byte> value)>;
-  // Gets each of the keys once, in the order in which they come, until `take` has enough, all were
-  // taken or `patience` is over; all three are success. As it stands here it gets one key after the
-  // other, and waits for one at a time only. A store with a request for many keys can do better.
+  // Gets each of the keys once, in the order in which their values appear. It ends when `take`
+  // returns false, all were taken, or `patience` is over; all three are success. The default gets
+  // one key after the other, and waits for one at a time only. A store with a request for many keys
+  // can do better.
   virtual Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take);
 
-  // The least time that anything took to the store and back; 0: not known, as it stands here. Ranks
-  // far from it are taken for another site's (CongestionControl::automatic).
+  // Shortest measured round trip to the store. 0, the default: not known. Ranks far from the store
+  // count as ranks of another site (CongestionControl::automatic).
   virtual Duration round_trip() const;
 };
 
-// A store over TCP. One process owns the server, in the background; it need not be rank 0, nor a
-// rank. All others connect.
+// A store over TCP. One process owns the server, which runs in the background; it need not be rank
+// 0, nor any rank. All others connect.
 //
 // The server holds 64 MiB at most and closes connections that do not speak its protocol. With a
-// secret, connections are encrypted (TLS 1.3), and the server listens to nobody who does not know
-// it. Without one everybody may write, and public addresses are refused.
+// secret, connections are encrypted (TLS 1.3), and the server refuses clients that do not know it.
+// Without a secret anyone may write, and public addresses are refused.
 class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
  public:
-  // Who may connect.
+  // Credentials that decide who may connect.
   struct Security {
-    std::string secret_file;  // as Options::secret_file, of both sides; empty: none
-    std::string secret;       // as Options::secret, in its place
+    std::string secret_file;  // as Options::secret_file; on both sides; may be empty
+    std::string secret;       // as Options::secret, instead of a file
     bool insecure = false;    // as Options::insecure
-    // As in Options, of both sides; empty: none
+    // As in Options; on both sides; may be empty
     std::string tls_ca;
     std::string tls_certificate;
     std::string tls_key;
   };
 
-  // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine), until the
-  // object is gone. Port 0: the system chooses a free one; address() says which. Within one process
-  // objects of the same address share one server.
+  // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine) until the
+  // object is destroyed. With port 0 the system chooses a free one, which address() gives. Within
+  // one process, objects of the same address share one server.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address,
                                                       const Security& security);
   // The same without a secret.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address);
 
-  // Talks to the server at "host:port". Connects when it is first used, and waits for a server that
-  // is not there yet. An error: the address makes no sense.
+  // A client of the server at "host:port". It connects when it is first used, and waits for a
+  // server that is not there yet. An error means that the address is malformed.
   static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address,
                                                         const Security& security);
   // The same without a secret.
@@ -118,7 +120,7 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
 
   ~TcpRendezvous() override;
 
-  // "host:port" for connect(), of the server.
+  // The server's "host:port", for connect().
   const std::string& address() const;
 
   Status put(std::string_view key, ByteSpan value) override;
@@ -135,12 +137,12 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   const std::unique_ptr<Rendezvous> store_;
 };
 
-// A folder that all ranks see, such as one on NFS: a file for each key, which appears by a rename.
-// Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the folder is the
-// caller's to remove.
+// A folder that all ranks see, such as one on NFS. Each key is a file, which appears by a rename.
+// Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the caller must remove
+// the folder.
 class LEEWAY_EXPORT FileRendezvous final : public Rendezvous {
  public:
-  // Makes the folder if it is not there.
+  // Creates the folder if it does not exist.
   explicit FileRendezvous(std::string folder);
 
   Status put(std::string_view key, ByteSpan value) override;

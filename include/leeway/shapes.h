@@ -11,11 +11,12 @@ inline namespace v0 {
 // A block may be empty. The values are copied at the call.
 struct Blocks {
   std::span<const std::size_t> counts;  // elements of each block
-  // Where each block begins, in elements from the buffer's first. Empty: one behind the other.
-  // Blocks that are written must not overlap, and neither must those of reduce_scatter.
+  // Offset of each block, in elements from the start of the buffer. If empty, blocks are adjacent,
+  // in rank order. Blocks that are written must not overlap, and neither must those of
+  // reduce_scatter.
   std::span<const std::size_t> displacements;
 
-  // Not an aggregate: braces without a value in a call always mean default options.
+  // Deliberately not an aggregate: braces without a value in a call always mean default options.
   explicit Blocks(std::span<const std::size_t> counts_in,
                   std::span<const std::size_t> displacements_in = {})
       : counts(counts_in), displacements(displacements_in) {}

@@ -2,8 +2,8 @@
 //
 // Every fallible call of the public API and of the library's own rooms returns one of these. A
 // Status carries a code for programs and one line of text for people (what went wrong, where, what
-// to do). Neither allocates, so they may be produced on the datapath. Packet loss, lateness and
-// duplicates are never a Status: they are counted facts in a CollectiveReport.
+// to do). Neither type allocates, so they may be produced on the datapath. Packet loss, lateness
+// and duplicates never become a Status: a CollectiveReport counts them.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 namespace leeway {
 inline namespace v0 {
 
-// What kind of failure it is, for programs.
+// Kinds of failure, for programs to tell apart.
 enum class StatusCode : std::uint8_t {
   kOk = 0,           // success
   kInvalidArgument,  // the caller's argument is wrong; no element was sent
@@ -44,7 +44,7 @@ LEEWAY_EXPORT std::string_view to_string(StatusCode code);
 // One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
 class [[nodiscard]] Status {
  public:
-  // Bytes of text at most.
+  // Most bytes of text.
   static constexpr std::size_t kTextMax = 316;
 
   // Success.
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   }
   ~Status() = default;
 
-  // printf-style; text beyond kTextMax characters is cut.
+  // Makes an error with printf-style text. Text beyond kTextMax bytes is cut.
   [[gnu::format(printf, 2, 3)]] static Status error(StatusCode code, const char* format, ...) {
     Status status;
     status.code_ = code;
@@ -69,16 +69,16 @@ class [[nodiscard]] Status {
     return status;
   }
 
-  // True for success.
+  // Returns true for success.
   bool ok() const { return code_ == StatusCode::kOk; }
-  // For programs.
+  // Kind of failure, for programs.
   StatusCode code() const { return code_; }
   // One line for people, empty for success. Valid for the life of this object.
   std::string_view text() const { return text_.data(); }
   const char* c_str() const { return text_.data(); }
 
  private:
-  // A success has no text: it is made and copied on the datapath, and costs two stores there.
+  // Copies no text of a success: successes are made and copied on the datapath, at two stores each.
   void copy_text(const Status& other) {
     text_[0] = '\0';
     if (!other.ok())
@@ -86,10 +86,11 @@ class [[nodiscard]] Status {
   }
 
   StatusCode code_ = StatusCode::kOk;
-  std::array<char, kTextMax + 1> text_;  // up to its zero; the rest is never read
+  std::array<char, kTextMax + 1> text_;  // valid up to its terminating zero; the rest is never read
 };
 
-// Either a value or the Status that explains its absence. Accessing the absent side aborts.
+// Either a value or the Status that explains its absence. Taking the value of a failed Result
+// aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -101,7 +102,7 @@ class [[nodiscard]] Result {
   Result(const Status& status) : status_(status) {
     if (status_.ok()) std::abort();
   }
-  // Copied and moved as its value is.
+  // Copies and moves like its value.
   Result(Result&& other) noexcept : status_(other.status_), has_value_(other.has_value_) {
     if (has_value_) new (&storage_) T(std::move(other.get()));
   }
@@ -117,12 +118,12 @@ class [[nodiscard]] Result {
   }
   ~Result() { destroy(); }
 
-  // True if there is a value.
+  // Returns true if there is a value.
   bool ok() const { return has_value_; }
-  // Why there is none; ok if there is one.
+  // Why there is no value; ok if there is one.
   const Status& status() const { return status_; }
 
-  // The value. Without one the process ends with the status's text on standard error.
+  // The value. Without one, the process aborts and writes the status's text to standard error.
   T& value() & { return checked(); }
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
   T&& value() && { return std::move(checked()); }

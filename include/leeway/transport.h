@@ -11,15 +11,16 @@
 //     is false; Leeway then detects damage by checksums.
 //   * send() and receive() do not block. wait() sleeps, and a datagram that arrives ends the sleep.
 //     A transport whose wait() sleeps through arrivals makes calls slow or lets them time out.
-//   * Within one pair of ranks most datagrams arrive in the order they were sent. Reordering is
-//     repaired, but costs time.
+//   * Within one pair of ranks most datagrams arrive in the order they were sent. Leeway repairs
+//     reordering, but that costs time.
 //
-// Limits: datagrams of 512 to 32,768 bytes (limits().datagram_bytes_max), and trains of at least
-// 65,507 bytes, 64 datagrams and 256 slices. All ranks use the smallest datagram size of any rank.
+// Limits: datagrams of 512 to 32,768 bytes (limits().datagram_bytes_max), and trains (batches, as
+// in GSO) of at least 65,507 bytes, 64 datagrams and 256 slices. All ranks use the smallest
+// datagram size of any rank.
 //
-// Threads: the communicator calls all functions from one thread at a time, though not always the
-// same one. wake() alone may be called from any thread at any time, also while another function
-// runs. Implementations should not allocate after construction.
+// Threads: the communicator calls the functions of a transport from one thread at a time, though
+// not always the same one. Only wake() may be called from any thread at any time, also while
+// another function runs. Implementations should not allocate after construction.
 //
 // Ownership: the communicator owns the transport, and destroys it in its own destructor after the
 // last call.
@@ -36,71 +37,74 @@
 namespace leeway {
 inline namespace v0 {
 
-// A piece of memory to be gathered into a train. It stays valid and unchanged until the train is no
-// longer borrowed(), and where send() copies, until send() returns.
+// A piece of memory to be gathered into a train. It stays valid and unchanged while the train is
+// borrowed(); if send() copies, until send() returns.
 struct Slice {
   const std::byte* data = nullptr;  // the first byte
-  std::size_t bytes = 0;            // how many; may be 0
+  std::size_t bytes = 0;            // number of bytes; may be 0
 };
 
-// Consecutive datagrams to one rank. The slices' bytes, laid end to end, are cut every
-// `segment_bytes`; only the last datagram may be shorter. Slices end anywhere, also inside a
-// datagram. With UDP_SEGMENT a train is one system call.
+// A batch of consecutive datagrams to one rank (a GSO batch: with UDP_SEGMENT it is one system
+// call). The slices' bytes, laid end to end, are cut every `segment_bytes`; only the last datagram
+// may be shorter. Slices may end anywhere, also inside a datagram.
 struct Train {
-  // The receiver, or kEveryRank (all ranks but the sender) where limits().multicast.
+  // The receiver, or kEveryRank (all ranks but the sender) if limits().multicast.
   Rank to = kNoRank;
   std::size_t segment_bytes = 0;  // size of every datagram but the last
   std::size_t total_bytes = 0;    // sum of the slices
-  std::span<const Slice> slices;  // what to send, in order
+  std::span<const Slice> slices;  // the bytes to send, in order
 };
 
-// What the network's header says of congestion (RFC 3168): whether its sender reacts to marks, and
-// whether a queue on the way marked it instead of dropping it.
+// The ECN field of the IP header (RFC 3168): whether the sender reacts to congestion marks, and
+// whether a queue on the way marked the datagram instead of dropping it.
 enum class Ecn : std::uint8_t { none = 0, ect1 = 1, ect0 = 2, ce = 3 };
 
 // One datagram that arrived. The bytes may be overwritten by the caller (decryption, fault
 // injection) and are valid until the next receive() call on the same transport.
 struct Received {
-  // The sender, 0 .. size-1. Datagrams of strangers are counted (from_strangers) and never shown.
+  // The sender, 0 .. size-1. Datagrams from unknown addresses are counted (from_strangers) and
+  // never returned.
   Rank from = kNoRank;
   MutableByteSpan bytes;  // the whole datagram
-  Ecn ecn = Ecn::none;    // none also where the transport does not know
+  Ecn ecn = Ecn::none;    // `none` also if the transport does not know
 };
 
-// What a transport can do; constant from the first send() on.
+// Limits and abilities of a transport; constant from the first send() on.
 struct TransportLimits {
-  std::size_t datagram_bytes_max = 0;   // largest datagram every peer can be sent
+  std::size_t datagram_bytes_max = 0;   // largest datagram that every peer can receive
   std::size_t train_bytes_max = 0;      // largest total_bytes of a train
   std::size_t train_datagrams_max = 0;  // most datagrams in a train
   std::size_t train_slices_max = 0;     // most slices in a train
-  // Payload bytes that are surely queued for this rank, from all senders together, before anything
-  // is dropped. Senders keep less than that in flight. At least one datagram for each peer.
+  // Payload bytes, from all senders together, that are certain to be queued for this rank before
+  // anything is dropped. Senders keep less than that in flight. At least one datagram for each
+  // peer.
   std::size_t receive_buffer_bytes = 0;
-  // Trains to kEveryRank are taken. Leeway finds out which ranks hear them.
+  // The transport takes trains to kEveryRank. Leeway finds out which ranks receive them.
   bool multicast = false;
-  // Bytes that arrive are those that were sent: payloads need no checksum of Leeway's.
+  // Bytes never arrive damaged, so payloads need no checksum by Leeway.
   bool intact = false;
 };
 
-// Since construction. A transport fills in those it knows; Communicator::counters() shows them.
+// Counts since construction. A transport fills in those it knows; Communicator::counters() shows
+// them.
 struct TransportCounters {
-  std::uint64_t datagrams_sent = 0;      // given to the system
-  std::uint64_t datagrams_received = 0;  // shown by receive()
-  std::uint64_t bytes_sent = 0;          // of those, without the headers of the network
-  std::uint64_t bytes_received = 0;      // of those
-  std::uint64_t send_calls = 0;          // calls of the system or the device
-  std::uint64_t receive_calls = 0;       // the same
-  std::uint64_t from_strangers = 0;      // datagrams of unknown addresses, dropped
-  std::uint64_t oversized = 0;           // truncated by the kernel, dropped
-  // Trains (without UDP_SEGMENT: datagrams) dropped after an error
+  std::uint64_t datagrams_sent = 0;      // datagrams given to the system
+  std::uint64_t datagrams_received = 0;  // datagrams returned by receive()
+  std::uint64_t bytes_sent = 0;      // bytes of datagrams_sent, without the headers of the network
+  std::uint64_t bytes_received = 0;  // bytes of datagrams_received, likewise
+  std::uint64_t send_calls = 0;      // send calls to the system or the device
+  std::uint64_t receive_calls = 0;   // receive calls to the system or the device
+  std::uint64_t from_strangers = 0;  // datagrams of unknown addresses, dropped
+  std::uint64_t oversized = 0;       // datagrams that the kernel truncated, dropped
+  // Trains dropped after an error (datagrams, without UDP_SEGMENT)
   std::uint64_t send_errors = 0;
-  // Laid together in memory of the transport's own before the device could have them
+  // Datagrams copied into the transport's own memory before the device could read them
   std::uint64_t datagrams_copied = 0;
-  std::uint64_t kernel_drops = 0;  // receive-queue overflows where the system tells (SO_MEMINFO)
+  std::uint64_t kernel_drops = 0;  // receive-queue overflows, if the system tells them (SO_MEMINFO)
   std::uint64_t junk = 0;  // datagrams that a filter in the kernel dropped, before any queue
 };
 
-// The interface; the head of this file says what an implementation promises.
+// The interface of a transport; the head of this file says what an implementation promises.
 class LEEWAY_EXPORT DatagramTransport {
  public:
   DatagramTransport() = default;
@@ -108,58 +112,59 @@ class LEEWAY_EXPORT DatagramTransport {
   DatagramTransport& operator=(const DatagramTransport&) = delete;
   virtual ~DatagramTransport() = default;
 
-  // For people, 1 .. 64 characters. Ranks whose transports have different names do not form a
+  // Name for people, 1 .. 64 characters. Ranks whose transports have different names do not form a
   // group.
   virtual std::string_view name() const = 0;
-  // What it can do; constant from the first send() on.
+  // Limits and abilities; constant from the first send() on.
   virtual const TransportLimits& limits() const = 0;
 
-  // Memory from which trains will be gathered again and again. A transport whose device reads only
-  // registered memory (RDMA) registers it once, where it would copy each time otherwise; others do
-  // nothing. forget_memory() takes the same span, before the memory goes. An error: it is copied as
-  // before, and the text says why.
+  // Announces memory from which trains will be gathered again and again. A transport whose device
+  // reads only registered memory (RDMA) registers it once and so avoids a copy each time; others do
+  // nothing. forget_memory() gets the same span, before the memory is freed. After an error the
+  // memory is copied as before; the text says why.
   virtual Status register_memory(ByteSpan memory) {
     (void)memory;
     return Status();
   }
   virtual void forget_memory(ByteSpan memory) { (void)memory; }
 
-  // Sends trains in order, without blocking; returns how many were taken. Fewer than given means
+  // Sends trains in order, without blocking, and returns how many it took. Fewer than given means
   // that there is no room now: Leeway calls again after wait(). A train that fails for any other
   // reason counts as taken and as lost.
   virtual std::size_t send(std::span<const Train> trains) = 0;
 
-  // How many of the trains taken are still being read: always the latest ones. Their memory must
-  // not change. 0 where send() copies; else it is counted anew by each call, and falls without
-  // others.
+  // Number of trains, of those taken, whose memory is still being read and must not change: always
+  // the latest ones. 0 if send() copies. Each call counts anew, so the number falls without other
+  // calls.
   virtual std::size_t borrowed() { return 0; }
 
-  // Fills `out` with datagrams that are here now, without blocking; returns how many. What the call
-  // before has lent is given back by this one.
+  // Fills `out` with datagrams that are here now, without blocking, and returns how many. Datagrams
+  // of the previous call become invalid.
   virtual std::size_t receive(std::span<Received> out) = 0;
 
-  // Blocks until a datagram is here, the transport can send again after a short send(), borrowed()
-  // fell, status() changed, wake() was called, or `timeout` passed, whichever is first. Spurious
+  // Blocks until the first of these: a datagram is here, the transport can send again after a short
+  // send(), borrowed() fell, status() changed, wake() was called, or `timeout` passed. Spurious
   // returns are allowed.
   virtual void wait(Duration timeout) = 0;
 
-  // Makes a wait() in progress, or the next one, return at once. Any thread. Never blocks.
+  // Makes a wait() in progress, or the next one, return at once. May be called from any thread.
+  // Never blocks.
   virtual void wake() = 0;
 
   // Counts since construction.
   virtual TransportCounters counters() const = 0;
 
-  // Not ok when the transport can never work again, because its device is gone, say. The text names
-  // the device and what to do; open calls fail with it. From then on send() takes and drops
-  // everything, nothing is borrowed, and nothing arrives. By reference, because it is asked for
-  // after every step: the object lives as long as the transport.
+  // Returns an error when the transport can never work again, for example because its device is
+  // gone. The text names the device and what to do; open calls fail with it. From then on send()
+  // takes and drops everything, nothing is borrowed, and nothing arrives. By reference, because it
+  // is called after every step: the object lives as long as the transport.
   virtual const Status& status() const {
     static const Status ok;
     return ok;
   }
 
-  // What holds for trains to and from one peer, where that is more than limits() says of all:
-  // `intact` alone is looked at. It may change while the transport runs, between calls.
+  // Limits for trains to and from one peer, if better than limits(). Only `intact` is used. It may
+  // change while the transport runs, between calls.
   virtual const TransportLimits& limits_to(Rank peer) const {
     (void)peer;
     return limits();

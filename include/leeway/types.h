@@ -17,12 +17,12 @@ inline namespace v0 {
 using Rank = std::uint16_t;
 // No rank at all.
 inline constexpr Rank kNoRank = 0xFFFF;
-// As the peer of a receive: whichever rank sends next. The report says which it was.
+// As the peer of a receive: the rank that sends next. The report names it.
 inline constexpr Rank kAnyRank = 0xFFFD;
 // As a destination: every other rank at once, where the transport and the network have multicast.
 inline constexpr Rank kEveryRank = 0xFFFE;
 
-// A length of time; any std::chrono duration converts.
+// A length of time. Any integral std::chrono duration that is no finer converts.
 using Duration = std::chrono::nanoseconds;
 // Memory to read, never owned.
 using ByteSpan = std::span<const std::byte>;
@@ -66,7 +66,7 @@ struct F8E5M2 {
   std::uint8_t bits;  // sign, 5 of exponent, 2 of significand
 };
 
-// Bytes of one element.
+// Bytes of one element of this type.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::f64:
@@ -89,7 +89,7 @@ constexpr std::size_t size_of(DataType type) {
   }
   return 0;
 }
-// False for integers and booleans, which no lossy class takes.
+// Returns false for integers and booleans, which no lossy delivery class takes.
 constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
          type == DataType::bf16 || type == DataType::f8e4m3 || type == DataType::f8e5m2;
@@ -98,9 +98,9 @@ constexpr bool is_floating(DataType type) {
 // "uint32", "uint64", "f8e4m3", "f8e5m2"; and "bool".
 LEEWAY_EXPORT std::string_view to_string(DataType type);
 
-// DataTypeOf<float>::value is DataType::f32, and so on; other types have none.
 // NOLINTBEGIN(readability-identifier-naming): as the standard library's traits
-// The element type of spans of T, in `value`. Other types do not compile.
+// The element type of spans of T, in `value`: DataTypeOf<float>::value is DataType::f32. Other
+// types do not compile.
 template <typename T>
 struct DataTypeOf;
 template <>
@@ -160,12 +160,12 @@ struct DataTypeOf<bool> {
 // A read-only view of `count` contiguous elements of one type. Never owns. A span of a supported
 // element type converts implicitly, so calls read `comm.all_reduce(std::span(gradient), options)`.
 //
-// There is no view of nothing in particular: braces without a value in a call always mean default
-// options. A view of no elements is {nullptr, 0, type}.
+// There is no default view: braces without a value in a call always mean default options. A view of
+// no elements is {nullptr, 0, type}.
 struct ConstTensorView {
   const void* data;   // the first element, aligned for its type
   std::size_t count;  // elements, not bytes
-  DataType dtype;     // of each element
+  DataType dtype;     // type of each element
 
   // A view of `count_in` elements of a type known at run time only.
   ConstTensorView(const void* data_in, std::size_t count_in, DataType dtype_in)
@@ -176,15 +176,15 @@ struct ConstTensorView {
   ConstTensorView(std::span<T, N> span)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<std::remove_const_t<T>>::value) {}
 
-  // Size of the elements together.
+  // Total size of the elements.
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
-// The same, writable. Converts to a read-only view.
+// A writable view, otherwise like ConstTensorView. Converts to a read-only view.
 struct TensorView {
   void* data;         // the first element, aligned for its type
   std::size_t count;  // elements, not bytes
-  DataType dtype;     // of each element
+  DataType dtype;     // type of each element
 
   // A view of `count_in` elements of a type known at run time only.
   TensorView(void* data_in, std::size_t count_in, DataType dtype_in)
@@ -198,7 +198,7 @@ struct TensorView {
   // The same memory, read-only.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator ConstTensorView() const { return {data, count, dtype}; }
-  // Size of the elements together.
+  // Total size of the elements.
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 

@@ -48,7 +48,7 @@ bool is_contiguous(const Any& array) {
   return true;
 }
 
-// `as`: the type that elements are read as, whatever the array says.
+// `as` is the type that elements are read as, whatever the array says.
 template <typename Any>
 Array accept(const Any& array, nb::handle value, const char* what, std::optional<DataType> as) {
   if (array.device_type() != nb::device::cpu::value) {

@@ -17,7 +17,7 @@ using namespace nb::literals;
 namespace leeway::python {
 namespace {
 
-// One packet after the other, of `packet_elements` each but the last.
+// Splits a tensor into packets of `packet_elements` elements; the last may be shorter.
 class Packets {
  public:
   Packets(CodecOptions options, DataType dtype, std::size_t count, std::size_t packet_elements,
@@ -33,7 +33,7 @@ class Packets {
     for (std::size_t at = 0; at < count_; at += step_) sum += bytes_at(at);
     return sum;
   }
-  // use(first element, elements, first byte, bytes, place) for each.
+  // Calls use(first element, elements, first byte, bytes, place) for each packet.
   template <typename Use>
   void for_each(const Use& use) const {
     std::size_t byte = 0;

@@ -1,4 +1,4 @@
-// Payload formats.
+// Bindings of payload formats.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,7 +7,7 @@
 
 namespace leeway::python {
 
-// "nvfp4:nearest", as parse_codec() reads it.
+// Reads text such as "nvfp4:nearest", as parse_codec() does.
 CodecOptions to_codec(nanobind::handle value, const char* what);
 
 void bind_codec(nanobind::module_& module);

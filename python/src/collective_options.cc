@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace leeway::python {
 namespace {
 
-// By name, or by the object of the enumeration.
+// Reads an enumerator, given by its name or as an object of the enumeration.
 template <typename Enum>
 Enum named(nb::handle value, int count, const char* what) {
   const std::string text = nb::cast<std::string>(nb::str(value));

@@ -1,4 +1,4 @@
-// CollectiveOptions with the Python objects that it points into.
+// CollectiveOptions together with the Python objects that they point into.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,10 +12,10 @@ namespace leeway::python {
 
 class CallOptions {
  public:
-  // What the library gets; valid as long as this object and unchanged.
+  // The options for the library. Valid while this object exists unchanged.
   CollectiveOptions value() const;
-  // One field, by its name in CollectiveOptions. Throws where there is no such field or the value
-  // does not fit it.
+  // Sets and gets one field, by its name in CollectiveOptions. Throws if there is no such field or
+  // the value does not fit it.
   void set(std::string_view field, nanobind::handle to);
   nanobind::object get(std::string_view field) const;
 

@@ -59,7 +59,7 @@ class Call {
   Array last_;
 };
 
-// Elements of each block, where they differ.
+// Number of elements of each block, where blocks differ in length.
 using Counts = std::optional<std::vector<std::size_t>>;
 
 Rank to_rank(std::int64_t rank, const Communicator& communicator, const char* what) {
@@ -73,7 +73,7 @@ Rank to_peer(nb::handle value, const Communicator& communicator) {
   return to_rank(nb::cast<std::int64_t>(value), communicator, "peer");
 }
 
-// Each operation, as a function that begins it. Blocking calls begin and wait.
+// Each operation as a function that begins it. Blocking calls begin and wait.
 using Self = const PyCommunicator&;
 
 Work all_reduce(Self self, Call& call, nb::handle input, nb::handle output) {
@@ -104,7 +104,7 @@ Work broadcast(Self self, Call& call, nb::handle tensor, std::int64_t root) {
                                       to_rank(root, communicator, "root"), call.options());
 }
 
-// Of calls in which one rank has more than the others: None elsewhere.
+// Output of a call in which only one rank has an output. The other ranks may give None.
 TensorView out_on(bool here, Call& call, nb::handle output, DataType dtype) {
   if (!here && output.is_none()) return {nullptr, 0, dtype};
   return call.out(output);
@@ -189,8 +189,9 @@ Work exchange(Self self, Call& call, nb::sequence messages) {
   return communicator.exchange_async(made, call.options());
 }
 
-// Binds the blocking call and its asynchronous twin, of one function that begins it. In Python come
-// the required arguments, then options, then the optional ones by name.
+// Binds a blocking call and its asynchronous twin, made from one function that begins the
+// operation. In Python the required arguments come first, then options, then the optional ones by
+// name.
 template <typename... Required>
 struct Calls {
   template <typename... Optional, typename... Names>
@@ -281,8 +282,8 @@ std::unique_ptr<PyCommunicator> wrap(std::unique_ptr<Communicator> communicator)
   return std::make_unique<PyCommunicator>(std::move(communicator));
 }
 
-// Without the GIL, looking at signals: a join may take a minute. The call's thread, for which its
-// end waits, may be at a store that is written in Python.
+// Waits without the GIL, and checks signals, because a join may take a minute. Dropping the call
+// also needs the GIL released: it joins a thread that may be in a store written in Python.
 std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
   struct Done {
     std::mutex mutex;
@@ -323,7 +324,8 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
 
 namespace {
 
-// With the GIL. Never destroyed: Python's objects may outlive it.
+// All communicators; access needs the GIL. Never destroyed, because Python's objects may outlive
+// it.
 std::set<PyCommunicator*>& living() {
   static auto* const all = new std::set<PyCommunicator*>;
   return *all;
@@ -355,7 +357,7 @@ void PyCommunicator::close_all() {
   std::vector<std::thread> leaving;
   try {
     for (auto& one : all) leaving.emplace_back([&one] { one.reset(); });
-  } catch (const std::system_error&) {  // the limit of threads: the rest one after the other
+  } catch (const std::system_error&) {  // no more threads: the rest leave one after the other
   }
   for (std::thread& thread : leaving) thread.join();
 }
@@ -453,7 +455,8 @@ void bind_communicator(nb::module_& module) {
       .def(
           "__exit__",
           [](PyCommunicator& self, nb::handle type, nb::handle, nb::handle) {
-            // A rank that fails must not make the others wait for what it will not send.
+            // Aborts if the block failed: peers must not wait for data that this rank will not
+            // send.
             if (!type.is_none() && !self.closed()) {
               nb::gil_scoped_release free;
               self.get().abort();

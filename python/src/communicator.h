@@ -1,4 +1,4 @@
-// The communicator as Python has it.
+// The communicator of the Python interface.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,7 +9,7 @@
 
 namespace leeway::python {
 
-// Holds a communicator until close(), or its end.
+// Holds a communicator until close() or destruction.
 class PyCommunicator {
  public:
   explicit PyCommunicator(std::unique_ptr<Communicator> communicator);
@@ -17,13 +17,13 @@ class PyCommunicator {
   PyCommunicator(PyCommunicator&& other) noexcept;
   PyCommunicator& operator=(PyCommunicator&&) = delete;
 
-  // Throws after close().
+  // The communicator. Throws after close().
   Communicator& get() const;
   bool closed() const { return communicator_ == nullptr; }
   // Leaves the group, without the GIL.
   void close();
-  // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
-  // for dead.
+  // Called when the interpreter ends. Leaves all groups at the same time, so that no peer takes
+  // this process for dead.
   static void close_all();
 
  private:

@@ -1,4 +1,4 @@
-// DropCompute.
+// Bindings of ComputeBudget (DropCompute).
 #include "leeway/compute_budget.h"
 
 #include <nanobind/stl/optional.h>
@@ -54,7 +54,7 @@ class PyComputeBudget {
     nb::gil_scoped_release free;
     budget_.reset();
   }
-  // Throws where the communicator was closed, which the library does not look at.
+  // Throws if the communicator was closed, because the library does not check that.
   ComputeBudget& get() const {
     (void)nb::cast<PyCommunicator&>(communicator_).get();
     return *budget_;

@@ -32,7 +32,7 @@ double unit_of(std::string_view name) {
 
 Duration from_seconds(double seconds, nb::handle value, const char* what) {
   if (std::isnan(seconds) || seconds < 0) refuse(value, what);
-  constexpr double kMost = 9e9;  // what int64 nanoseconds hold
+  constexpr double kMost = 9e9;  // limit of int64 nanoseconds, in seconds
   if (seconds > kMost) return no_deadline;
   return Duration(std::llround(seconds * 1e9));
 }

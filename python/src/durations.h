@@ -1,4 +1,4 @@
-// Times between Python and the library: numbers are seconds, text has a unit.
+// Converts times between Python and the library: numbers are seconds, text has a unit.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,10 +7,11 @@
 
 namespace leeway::python {
 
-// 0.02, "20ms", datetime.timedelta, or None for no deadline. Throws InvalidArgument naming `what`.
+// Reads 0.02, "20ms", datetime.timedelta, or None for no deadline. Throws InvalidArgument naming
+// `what`.
 Duration to_duration(nanobind::handle value, const char* what);
 
-// In seconds; no_deadline is infinity.
+// Returns seconds; no_deadline is infinity.
 double to_seconds(Duration duration);
 
 }  // namespace leeway::python

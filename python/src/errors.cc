@@ -37,7 +37,7 @@ constexpr std::array kKinds{
          "A defect of Leeway."},
 };
 
-// By code; owned for the life of the process, as extension types are.
+// Exception classes by code. Owned for the life of the process, as extension types are.
 std::array<PyObject*, 16> exceptions{};
 
 nb::object make(const char* name, const char* text, nb::handle bases, nb::dict attributes) {

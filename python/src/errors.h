@@ -9,7 +9,7 @@
 
 namespace leeway::python {
 
-// Thrown by bindings; becomes the exception of its code.
+// Thrown by bindings; becomes the Python exception of its code.
 class Failure {
  public:
   explicit Failure(const Status& status) : status_(status) {}
@@ -19,7 +19,7 @@ class Failure {
   Status status_;
 };
 
-// The value, or throws.
+// Returns the value, or throws Failure.
 template <typename T>
 T value_of(Result<T>&& result) {
   if (!result.ok()) throw Failure(result.status());

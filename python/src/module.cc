@@ -15,7 +15,7 @@
 
 NB_MODULE(_core, module) {
   using namespace leeway::python;
-  // A program may end while it has communicators, and a thread that waits for calls.
+  // A program may end while communicators exist and a thread waits for calls.
   nanobind::set_leak_warnings(false);
   module.attr("__version__") = LEEWAY_VERSION_STRING;
   bind_errors(module);

@@ -1,4 +1,4 @@
-// Options of a communicator, field by field.
+// Bindings of the options of a communicator, field by field.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,9 +7,9 @@
 
 namespace leeway::python {
 
-// The environment's, with these fields changed.
+// The environment's options, with these fields changed.
 Options options_from(const nanobind::kwargs& fields);
-// As a dictionary, for people.
+// The options as a dictionary, for people.
 nanobind::dict shown(const Options& options);
 
 }  // namespace leeway::python

@@ -1,4 +1,4 @@
-// Where ranks meet; stores written in Python, too.
+// Bindings of the stores where ranks meet, and stores written in Python.
 #include "leeway/rendezvous.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -33,7 +33,7 @@ Status failed(const char* call, const nb::python_error& error) {
                        nb::str(error.value()).c_str());
 }
 
-// An object of Python with put() and get(). Leeway calls it from threads of its own.
+// A Python object with put() and get(). Leeway calls it from threads of its own.
 class PythonStore final : public Rendezvous {
  public:
   explicit PythonStore(nb::object store) : store_(std::move(store)) {}

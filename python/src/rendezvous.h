@@ -8,7 +8,7 @@
 
 namespace leeway::python {
 
-// One of Leeway's own, or an object of Python that has put() and get().
+// Reads a store: one of Leeway's own, or a Python object that has put() and get().
 std::shared_ptr<Rendezvous> to_rendezvous(nanobind::handle value);
 
 void bind_rendezvous(nanobind::module_& module);

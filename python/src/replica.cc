@@ -52,7 +52,7 @@ class PyReplica {
         replica_(value_of(Replica::create(nb::cast<PyCommunicator&>(communicator_).get(),
                                           to_floats(parameters_, "parameters"), options))) {}
 
-  // The communicator may have been closed meanwhile, which the library does not look at.
+  // The replica. Throws if the communicator has been closed meanwhile.
   Replica& get() const {
     (void)nb::cast<PyCommunicator&>(communicator_).get();
     return *replica_;

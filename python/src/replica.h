@@ -4,7 +4,7 @@
 
 namespace leeway::python {
 
-// Replica and LateWork.
+// Bindings of Replica and LateWork.
 void bind_replica(nanobind::module_& module);
 
 }  // namespace leeway::python

@@ -1,4 +1,4 @@
-// Reports as objects.
+// Bindings of reports.
 #include "report.h"
 
 #include <nanobind/stl/string.h>

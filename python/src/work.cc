@@ -20,11 +20,11 @@ namespace nb = nanobind;
 namespace leeway::python {
 namespace {
 
-// Signals are looked at so often.
+// Period at which a wait checks signals.
 constexpr Duration kSlice = std::chrono::milliseconds(100);
 
-// What calls kept that nobody waited for. A callback must not wait for the GIL, so references are
-// dropped by the next call from Python.
+// Objects that were kept by calls for which nobody waited. A callback must not wait for the GIL, so
+// the next call from Python drops these references.
 class Leftovers {
  public:
   void add(Kept kept) {
@@ -32,7 +32,7 @@ class Leftovers {
     for (nb::object& object : kept) objects_.push_back(object.release().ptr());
     any_ = true;
   }
-  // With the GIL.
+  // Drops the references. The caller holds the GIL.
   void drop() {
     if (!any_) return;
     std::vector<PyObject*> objects;
@@ -66,8 +66,8 @@ void keep_until_done(Work& work, Kept kept) {
   });
 }
 
-// Numbers of calls that are done, for one event loop: its selector watches the descriptor, so that
-// neither a thread nor the GIL is needed where calls end.
+// Numbers of completed calls, for one event loop. Its selector watches the descriptor, so calls
+// need neither a thread nor the GIL when they end.
 class Completions {
  public:
   Completions() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -99,8 +99,8 @@ class Completions {
   std::vector<std::uint64_t> numbers_;
 };
 
-// Until it is done, or `patience` is over. The caller holds the GIL, and may get an exception of a
-// signal's handler.
+// Waits until the call is done or `patience` is over; returns true if it is done. The caller holds
+// the GIL. Throws the exception of a signal handler.
 bool wait_interruptibly(Work& work, Duration patience) {
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {

@@ -12,7 +12,8 @@ namespace leeway::python {
 // Objects that must live until the call is done.
 using Kept = std::vector<nanobind::object>;
 
-// A call in flight. Keeps the arrays of the call until it is done, also where nobody waits for it.
+// A call in flight. Keeps the arrays of the call alive until it is done, also if nobody waits for
+// it.
 class PyWork {
  public:
   PyWork(Work work, Kept kept);
@@ -22,9 +23,9 @@ class PyWork {
 
   bool done() const { return work_.done(); }
   bool test();
-  // Without the GIL, but for signals, which it looks at every tenth of a second: an exception of a
-  // handler (KeyboardInterrupt) ends the wait and not the call. Throws what the call failed with,
-  // and TimeoutError after `timeout`.
+  // Waits without the GIL. Checks signals every 0.1 s: an exception of a handler
+  // (KeyboardInterrupt) ends the wait but not the call. Throws the error of the call, and
+  // TimeoutError after `timeout`.
   CollectiveReport wait(nanobind::handle timeout);
   Work& work() { return work_; }
 
@@ -35,7 +36,7 @@ class PyWork {
   Kept kept_;
 };
 
-// Waits for one that nobody else has a handle of.
+// Waits for a call to which no other handle exists.
 CollectiveReport finish(Work work, Kept kept);
 
 void bind_work(nanobind::module_& module);

@@ -1,4 +1,4 @@
-// Making and ending a group; calls that become one.
+// Making and ending a group, and calls that are combined into one.
 #include "backend.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace leeway::torch_backend {
 
 namespace {
 
-// As Communicator::create(), but Ctrl-C ends it. Where it throws the call is taken back.
+// Like Communicator::create(), but Ctrl-C ends it: it then throws and aborts the call.
 Result<std::unique_ptr<Communicator>> join(const leeway::Options& options) {
   const auto done = std::make_shared<std::promise<void>>();
   PendingCommunicator pending = Communicator::create_async(options);
@@ -27,14 +27,14 @@ Result<std::unique_ptr<Communicator>> join(const leeway::Options& options) {
   return pending.wait();
 }
 
-// More than 73 years are as good as for ever, and sums with the clock stay in range.
+// Limits times to 73 years, so that sums with the clock stay in range.
 Duration in_nanoseconds(std::chrono::milliseconds time) {
   constexpr Duration kLongest = no_deadline / 4;
   return time < std::chrono::duration_cast<std::chrono::milliseconds>(kLongest) ? Duration(time)
                                                                                 : kLongest;
 }
 
-// Never destroyed: groups may outlive it.
+// All groups. Never destroyed, because groups may outlive it.
 struct Living {
   std::mutex mutex;
   std::set<LeewayBackend*> all;
@@ -69,7 +69,7 @@ void LeewayBackend::shutdown_all() {
   std::vector<std::thread> leaving;
   try {
     for (LeewayBackend* const one : living().all) leaving.emplace_back([one] { one->shutdown(); });
-  } catch (const std::system_error&) {  // the limit of threads: the rest is not told
+  } catch (const std::system_error&) {  // no more threads: the rest are not told
   }
   for (std::thread& thread : leaving) thread.join();
 }
@@ -84,7 +84,8 @@ c10::intrusive_ptr<LeewayBackend> LeewayBackend::create(
   made.store = std::make_shared<StoreRendezvous>(store);
   made.communicator_name = group;
   if (timeout.count() > 0) made.join_timeout = in_nanoseconds(timeout);
-  // Towards where the local address for data lies; the store carries one small value then.
+  // Selects the local address for data, as the one that routes to this host. With port 0 the store
+  // carries only one small value.
   const char* const host = std::getenv("MASTER_ADDR");
   if (made.rendezvous.empty() && host != nullptr && *host != '\0') {
     const std::string name_of_host(host);

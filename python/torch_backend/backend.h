@@ -1,6 +1,7 @@
-// torch.distributed's backend "leeway": each of c10d's virtuals as calls of one communicator.
+// The backend "leeway" of torch.distributed: implements each of c10d's virtual functions by calls
+// of one communicator.
 //
-// Only translation lies here. Deliveries are exact unless the group's options say how large sums of
+// It only translates. Deliveries are exact unless the group's options say how large sums of
 // floating types travel.
 #pragma once
 
@@ -19,7 +20,7 @@ namespace leeway::torch_backend {
 
 inline constexpr const char* kBackendName = "leeway";
 
-// pg_options of a group.
+// The pg_options of a group.
 struct BackendOptions final : c10d::Backend::Options {
   explicit BackendOptions(std::string backend = kBackendName)
       : c10d::Backend::Options(std::move(backend)) {}
@@ -27,9 +28,9 @@ struct BackendOptions final : c10d::Backend::Options {
     return c10::make_intrusive<BackendOptions>(*this);
   }
 
-  // Of sums and averages of floating types; none: exact.
+  // How sums and averages of floating types travel; exact if not set.
   std::optional<CollectiveOptions> gradients;
-  // Smaller ones are exact.
+  // Sums and averages of fewer bytes are exact.
   std::size_t lossy_min_bytes = std::size_t{64} << 10;
 };
 
@@ -39,7 +40,7 @@ class LeewayBackend final : public c10d::Backend {
                 c10::intrusive_ptr<BackendOptions> options, std::string name);
   ~LeewayBackend() override;
 
-  // Meets the group's other ranks in the store. `group`: its name, the same on all ranks.
+  // Meets the group's other ranks in the store. `group` is its name, the same on all ranks.
   static c10::intrusive_ptr<LeewayBackend> create(const c10::intrusive_ptr<c10d::Store>& store,
                                                   int rank, int size, const std::string& group,
                                                   std::chrono::milliseconds timeout,
@@ -54,11 +55,11 @@ class LeewayBackend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
-  // As the interpreter ends: leaves all groups at the same time, so that no peer takes this process
-  // for dead.
+  // Called when the interpreter ends. Leaves all groups at the same time, so that no peer takes
+  // this process for dead.
   static void shutdown_all();
-  // batch_isend_irecv() makes its calls one by one where this is false. PyTorch does not forget the
-  // calls that it gathers if one of them throws: later all_reduces of the group would join them,
+  // If false, batch_isend_irecv() makes its calls one by one. If one of the calls that PyTorch
+  // gathers throws, it does not forget the others. Later all_reduces of the group would join them
   // and never be made.
   bool supportsCoalescing() const override { return false; }
   void startCoalescing() override;
@@ -115,11 +116,11 @@ class LeewayBackend final : public c10d::Backend {
   const c10::intrusive_ptr<BackendOptions> options_;
   const std::string name_;
   std::uint64_t sequence_ = 0;
-  bool barrier_failed_ = false;  // a monitoredBarrier()
-  // One call out of those that `calls` makes. One that throws leaves nothing behind.
+  bool barrier_failed_ = false;  // set while a monitoredBarrier() runs, and after one failed
+  // Makes one call of those that `calls` makes. If one throws, nothing is left behind.
   WorkPtr coalesced(const std::function<void()>& calls);
 
-  // Between startCoalescing() and endCoalescing(): one call out of many.
+  // The one call that is gathered between startCoalescing() and endCoalescing().
   std::optional<Call> coalesced_;
   std::vector<std::function<void()>> coalesced_after_;
 };

@@ -19,7 +19,7 @@
 namespace leeway::torch_backend {
 namespace {
 
-// Of these tensors, without the CPU: a future waits on the streams of each.
+// Devices of these tensors, except the CPU. A future waits on the streams of each.
 std::vector<c10::Device> devices_of(const Tensors& tensors) {
   std::vector<c10::Device> devices;
   for (const at::Tensor& tensor : tensors) {
@@ -60,7 +60,8 @@ struct CallWork::State {
                        [](const leeway::Work& work) { return work.done(); });
   }
 
-  // Until all are done, or a signal's handler throws. False: `patience` is over.
+  // Waits until all operations are done. Returns false if `patience` is over before. Throws the
+  // exception of a signal's handler.
   bool wait_interruptibly(Duration patience) {
     const auto begun = std::chrono::steady_clock::now();
     for (leeway::Work& work : call.works) {
@@ -72,8 +73,9 @@ struct CallWork::State {
     return true;
   }
 
-  // Once all are done: takes the outcome, copies results, ends the profiler's event, marks the
-  // future. By the first thread that comes; others wait for it, but for no continuation.
+  // Called when all operations are done. Takes the outcome, copies results, ends the profiler's
+  // event and marks the future. The first thread that comes does it; others wait for that, but not
+  // for continuations.
   void complete() {
     take_outcome(std::unique_lock(mutex));
     c10::intrusive_ptr<c10::ivalue::Future> ready;
@@ -87,7 +89,7 @@ struct CallWork::State {
     if (first) {
       mark(ready);  // runs continuations
     } else {
-      ready->wait();  // the other thread marks it before it runs them
+      ready->wait();  // marked by the other thread before it runs continuations
     }
   }
 
@@ -138,7 +140,7 @@ struct CallWork::State {
   }
 
   Call call;
-  std::mutex mutex;  // of take_outcome()
+  std::mutex mutex;  // held in take_outcome()
   std::atomic<bool> completed{false};
   std::exception_ptr error;
   Rank source = kNoRank;
@@ -154,13 +156,13 @@ CallWork::CallWork(int rank, Call call)
   state_->profiled = std::exchange(recordFunctionEndCallback_, nullptr);
 }
 
-// The call goes on without this handle, and with its tensors.
+// Destroys the handle only: the call goes on and keeps its tensors.
 CallWork::~CallWork() {
   if (state_->completed || state_->future) return;  // the future's task completes it
   state_->when_done([state = state_] { state->complete(); });
 }
 
-// Never blocks, and so runs no continuation, which may wait for what the caller does next.
+// Never blocks. So it runs no continuation, because that may wait for the caller's next call.
 bool CallWork::isCompleted() {
   {
     const std::lock_guard lock(state_->future_mutex);
@@ -212,13 +214,13 @@ c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
     state_->future = c10::make_intrusive<c10::ivalue::Future>(
         c10::ListType::create(c10::TensorType::get()), devices_of(state_->call.outputs));
   }
-  if (done) {  // no thread need be asked
+  if (done) {  // completes here, without another thread
     state_->complete();
     return state_->future;
   }
   state_->when_done([state = state_] { state->complete(); });
-  // At the end of backward() DistributedDataParallel waits for futures, deaf to signals. What is
-  // queued before that waits first.
+  // At the end of backward() DistributedDataParallel waits for futures without checking signals. A
+  // callback queued here runs before that, and its wait checks signals.
   if (torch::autograd::get_current_graph_task_id() != -1) {
     torch::autograd::Engine::get_default_engine().queue_callback(
         [state = state_] { state->wait_interruptibly(no_deadline); });

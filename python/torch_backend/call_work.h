@@ -1,4 +1,4 @@
-// A call of a process group in flight: c10d's Work over Leeway's.
+// A call of a process group in flight: c10d's Work on top of Leeway's.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -14,25 +14,25 @@ namespace leeway::torch_backend {
 
 using Tensors = std::vector<at::Tensor>;
 
-// What one call of torch asked for.
+// One call by torch: its arguments, and Leeway's operations that carry it out.
 struct Call {
   c10d::OpType type = c10d::OpType::UNKNOWN;
   std::string title;  // as the profiler shows it
   std::uint64_t sequence = 0;
   // Exactly the caller's list, for the profiler
   Tensors inputs;
-  Tensors outputs;              // what the future holds
+  Tensors outputs;              // value of the future
   Tensors kept;                 // staging; lives until the call is done
-  std::vector<Work> works;      // of Leeway; the call is done when all are
-  std::function<void()> after;  // once all have succeeded: copies results to where they belong
+  std::vector<Work> works;      // Leeway's operations; the call is done when all are
+  std::function<void()> after;  // called if all have succeeded: copies results back
 };
 
-// So often a wait looks at signals.
+// Period at which a wait checks signals.
 inline constexpr Duration kSlice = std::chrono::milliseconds(100);
-// Throws the exception of a handler of Python's: Ctrl-C ends a wait.
+// Checks signals and throws the exception of a Python handler, so that Ctrl-C ends a wait.
 void look_at_signals();
-// As work.wait(), but a signal's handler may throw. `kept`: what the operation reads and writes,
-// which may then outlive this call.
+// Like work.wait(), but a signal's handler may throw. `kept` is the memory that the operation reads
+// and writes; the operation may then outlive this function.
 Result<CollectiveReport> wait_interruptibly(leeway::Work work, std::shared_ptr<void> kept);
 
 class CallWork final : public c10d::Work {

@@ -12,7 +12,7 @@
 namespace leeway::torch_backend {
 namespace {
 
-// Threads that stay when there is nothing to do: one for most programs, one more while a
+// Most threads that stay when there is nothing to do: one for most programs, one more while a
 // continuation waits.
 constexpr int kIdleMax = 2;
 
@@ -23,12 +23,12 @@ class Completer {
     std::unique_lock lock(mutex_);
     tasks_.push_back(std::move(task));
     call_thread();
-    if (threads_ == 0) run_one(lock);  // none can be had: better here than never
+    if (threads_ == 0) run_one(lock);  // no thread can be started, so the task runs here
   }
 
  private:
-  // Lets a thread take the next task, even if all tasks that run wait for it. A thread that is
-  // beginning suffices: it calls the next one. With the lock.
+  // Makes a thread take the next task, even if all running tasks wait for it. If a thread is being
+  // started, that suffices: it calls the next one. The caller holds the lock.
   void call_thread() {
     if (idle_ > 0) {
       woken_.notify_one();
@@ -37,7 +37,7 @@ class Completer {
         std::thread([this] { run(); }).detach();
         beginning_ = true;
         ++threads_;
-      } catch (const std::system_error&) {  // the limit of threads: a busy one takes the task later
+      } catch (const std::system_error&) {  // no more threads: a busy one takes the task later
       }
     }
   }
@@ -60,7 +60,7 @@ class Completer {
     if (!tasks_.empty()) call_thread();
     lock.unlock();
     task();
-    task = nullptr;  // what it holds may need the GIL
+    task = nullptr;  // without the lock: its destructor may need the GIL
     lock.lock();
   }
 
@@ -69,13 +69,13 @@ class Completer {
   std::condition_variable woken_;
   std::deque<std::function<void()>> tasks_;
   int threads_ = 0;
-  int idle_ = 0;  // of them, those that wait
+  int idle_ = 0;  // threads that wait for a task
   bool beginning_ = false;
 };
 
 }  // namespace
 
-// Never destroyed: calls may end while the process does.
+// The completer is never destroyed, because calls may end while the process does.
 void run_later(std::function<void()> task) {
   static std::mutex mutex;
   static Completer* completer = nullptr;

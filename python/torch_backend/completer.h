@@ -1,4 +1,4 @@
-// Threads of the process that run what follows the end of a call: users' continuations, copies
+// Threads of the process for work that follows the end of a call: users' continuations, copies
 // back, releases of tensors. The thread that drives the library does none of that.
 #pragma once
 
@@ -6,12 +6,12 @@
 
 namespace leeway::torch_backend {
 
-// Queues it. From any thread; never blocks for long.
+// Queues a task. May be called from any thread; never blocks for long.
 //
-// A task may wait for what a later task brings about: a continuation that begins a second call and
-// waits for its future, as torch's PowerSGD hook does. So a task never waits for the end of
-// another. Where all threads are busy one more begins, and ends when there are too many again.
-// After a fork new threads begin at the next call.
+// A task may wait for the result of a later task. For example, a continuation begins a second call
+// and waits for its future, as torch's PowerSGD hook does. So no task waits in the queue for the
+// end of another: if all threads are busy, one more is started, which ends when there are too many
+// again. After a fork new threads start at the next call.
 void run_later(std::function<void()> task);
 
 }  // namespace leeway::torch_backend

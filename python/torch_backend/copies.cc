@@ -9,7 +9,7 @@ namespace {
 
 using c10d::OpType;
 
-// Elements of each rank's block, of split sizes in rows or of equal parts.
+// Number of elements in each rank's block: from split sizes in rows, or in equal parts.
 std::vector<std::size_t> blocks_of(const at::Tensor& tensor,
                                    const std::vector<std::int64_t>& splits, int size,
                                    const char* call) {
@@ -43,7 +43,7 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::broadcast(Tensors& tensors,
   require_supported(tensor, kCall);
   Call call = begin(OpType::BROADCAST, "broadcast", tensors);
   call.outputs = tensors;
-  // Ranks' strides may differ, so that the order of elements is the contiguous one.
+  // Ranks' strides may differ, so elements travel in contiguous order.
   const at::Tensor memory = host_input(tensor);
   call.kept = {memory};
   call.works.push_back(communicator().broadcast_async(
@@ -100,7 +100,7 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::_allgather_base(at::Tensor& output
   return issue(std::move(call));
 }
 
-// outputs[i][j]: input j of rank i.
+// outputs[i][j] receives input j of rank i.
 c10::intrusive_ptr<c10d::Work> LeewayBackend::allgather_coalesced(
     std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) {
   TORCH_CHECK(outputs.size() == static_cast<std::size_t>(getSize()),

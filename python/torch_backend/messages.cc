@@ -1,4 +1,4 @@
-// Messages and barriers.
+// Calls for messages and barriers.
 #include "backend.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using c10d::OpType;
 
-// Tags of monitoredBarrier(), beyond those that torch's users have (int).
+// Tags of monitoredBarrier(), above those that torch's users can give (int).
 constexpr std::uint32_t kArrivedTag = 0xFFFF'FFF0;
 constexpr std::uint32_t kReleasedTag = 0xFFFF'FFF1;
 
@@ -58,9 +58,9 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::barrier(const c10d::BarrierOptions
   return issue(std::move(call));
 }
 
-// Rank 0 hears from every rank and then lets all go, so that it can name who is missing.
+// Rank 0 receives from every rank and then releases all, so that it can name the missing ranks.
 void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
-  // Unlike everywhere else, no time at all may be asked for.
+  // Unlike in other calls, a timeout of 0 means no time at all.
   const Duration patience =
       opts.timeout == c10d::kUnsetTimeout ? deadline({}) : Duration(opts.timeout);
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
@@ -68,7 +68,7 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   const auto left = [&] {
     return std::max<Duration>(Duration(1), patience - (std::chrono::steady_clock::now() - begun));
   };
-  // A byte of each rank; rank 0's own goes out.
+  // One byte for each rank; rank 0 sends its own.
   const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(getSize()));
   const auto byte_of = [&](int rank) {
     return TensorView(&(*bytes)[static_cast<std::size_t>(rank)], 1, DataType::u8);
@@ -85,7 +85,7 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   TORCH_CHECK_WITH(DistBackendError, !barrier_failed_, "Rank ", getRank(),
                    ": an earlier monitoredBarrier of this group failed here, and its ranks may be "
                    "one barrier apart since; make a new group");
-  barrier_failed_ = true;  // until it has passed
+  barrier_failed_ = true;  // reset once it has passed
   if (getRank() != 0) {
     const auto sent =
         wait_interruptibly(communicator().send_async(own, 0, options(kArrivedTag)), bytes);

@@ -1,4 +1,4 @@
-// Sums and their like.
+// Calls that reduce.
 #include "backend.h"
 
 #include <numeric>
@@ -78,8 +78,8 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::allreduce(Tensors& tensors,
   return issue(std::move(call));
 }
 
-// Every rank gets all ranks' entries, and adds up those of one place. How many entries each has
-// must be known first, which this call waits for.
+// Every rank gathers all ranks' entries, and adds up those of the same index. The numbers of
+// entries must be known first; this call waits for them.
 c10::intrusive_ptr<c10d::Work> LeewayBackend::allreduce_sparse(Tensors& tensors,
                                                                const c10d::AllreduceOptions& opts) {
   constexpr const char* kCall = "all_reduce of a sparse tensor";
@@ -87,11 +87,11 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::allreduce_sparse(Tensors& tensors,
   TORCH_CHECK(opts.reduceOp == c10d::ReduceOp::SUM, kCall, ": only sums are supported");
   const at::Tensor entries = tensor.coalesce();
   require_supported(entries.values(), kCall);
-  const at::Tensor indices = host_input(entries.indices().t());  // an entry a row
+  const at::Tensor indices = host_input(entries.indices().t());  // one row for each entry
   const at::Tensor values = host_input(entries.values());
   const CollectiveOptions options = copying(opts.timeout);
   const auto ranks = static_cast<std::size_t>(getSize());
-  const auto counted = std::make_shared<std::vector<std::int64_t>>(ranks + 1);  // and our own
+  const auto counted = std::make_shared<std::vector<std::int64_t>>(ranks + 1);  // and our own count
   counted->back() = values.size(0);
   const auto entry_counts = std::span(*counted).first(ranks);
   (void)value_of(wait_interruptibly(
@@ -151,7 +151,7 @@ c10::intrusive_ptr<c10d::Work> LeewayBackend::reduce(Tensors& tensors,
   call.outputs = tensors;
   const at::Tensor input = host_memory(tensor);
   const bool root = opts.rootRank == getRank();
-  // The result needs memory of its own, which others do not have.
+  // The result needs memory of its own, and only the root has a result.
   const at::Tensor output = root ? at::empty_like(input) : at::Tensor();
   call.kept = {input, output};
   const TensorView from = reducible(as_real(input), kCall);

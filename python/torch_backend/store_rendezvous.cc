@@ -10,7 +10,7 @@
 namespace leeway::torch_backend {
 namespace {
 
-// A connection that waits holds up no other call of this process.
+// Period at which get() checks for the key.
 constexpr auto kLook = std::chrono::milliseconds(2);
 
 Status unreachable(const char* call, const std::exception& error) {
@@ -31,8 +31,8 @@ Status StoreRendezvous::put(std::string_view key, ByteSpan value) {
   }
 }
 
-// check() and sleep rather than wait(): the connection may be shared, and a waiting call would hold
-// up others.
+// Uses check() and sleep instead of wait(): the connection may be shared, and a waiting call would
+// hold up others.
 Result<std::vector<std::byte>> StoreRendezvous::get(std::string_view key, Duration patience) {
   const std::string name(key);
   const auto until = std::chrono::steady_clock::now() + std::max(patience, Duration(0));

@@ -1,4 +1,4 @@
-// A c10d::Store as the place where ranks meet.
+// A c10d::Store as a rendezvous, where ranks meet.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -9,7 +9,7 @@ namespace leeway::torch_backend {
 
 class StoreRendezvous final : public Rendezvous {
  public:
-  // Talks over a connection of its own where the store can be cloned.
+  // Shares the store's connection with its other users.
   explicit StoreRendezvous(const c10::intrusive_ptr<c10d::Store>& store);
 
   Status put(std::string_view key, ByteSpan value) override;

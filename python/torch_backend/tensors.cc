@@ -39,7 +39,7 @@ std::optional<DataType> dtype_of(at::ScalarType type) {
 }
 
 TensorView view_of(const at::Tensor& tensor, DataType dtype, std::size_t elements) {
-  // A tensor of nothing may have no memory.
+  // A tensor without elements may have no memory.
   return {elements == 0 ? nullptr : tensor.data_ptr(), elements, dtype};
 }
 

@@ -44,7 +44,7 @@ struct Job::Membership {
   Rank self = 0;
   std::vector<std::size_t> processes;  // by rank
   std::vector<std::unique_ptr<Call>> calls;
-  // Until all others were heard; nothing afterwards.
+  // Time of the next probe, until all others were heard; no value afterwards.
   std::optional<Instant> probe_at;
   Duration pause = 2ms;
   Instant proof_end;
@@ -129,7 +129,8 @@ rv::LocalConfiguration Job::configuration(const Meeting& meeting, Rank rank) con
   return local;
 }
 
-// All processes or some of them, any of them as rank 0. Who refuses what he reads is not in it.
+// All processes or some of them, any of them as rank 0. A process that refuses what it reads does
+// not take part.
 void Job::meet(std::uint32_t number) {
   Meeting meeting{.number = number, .name = dice_.between(1, 1u << 30)};
   for (std::size_t at = 0; at < processes_.size(); ++at) {
@@ -308,8 +309,8 @@ void Job::launch(Process& process, const Train& train) {
   }
 }
 
-// Whoever stands on the network copies, drops, holds back, reorders, changes, splices, misdirects
-// and replays.
+// The attacker on the network copies, drops, holds back, reorders, changes, splices, misdirects and
+// replays datagrams.
 void Job::tamper(Flying flying) {
   if (seen_.size() < kSeenMax) {
     seen_.push_back(flying);
@@ -436,7 +437,7 @@ std::string Job::run() {
   return verdict();
 }
 
-// Whatever was lost or repeated: two that have met read each other.
+// Checks that two processes that have met read each other, however much was lost or repeated.
 bool Job::reads(Process& reader, Process& writer) {
   const auto to = writer.slots.find(reader.identity->told.public_key);
   const auto from = reader.slots.find(writer.identity->told.public_key);

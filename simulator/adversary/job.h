@@ -1,6 +1,6 @@
 // A job of a few processes that meet in a store and sum exactly, in virtual time: the shipping
-// messages of the rendezvous, keys, seal and core. Whoever keeps the store and whoever stands on
-// the network do what they like for a while.
+// messages of the rendezvous, keys, seal and core. The keeper of the store and an attacker on the
+// network do what they like for a while.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Job {
   explicit Job(std::uint64_t seed);
   ~Job();
 
-  // Once. Empty, or the rule that was broken.
+  // Call it once. Returns the rule that was broken, or no text.
   std::string run();
 
   std::uint64_t right_calls() const { return right_calls_; }
@@ -71,8 +71,9 @@ class Job {
   std::unique_ptr<Keeper> keeper_;
   SealBook book_;
   Instant now_{1'000'000'000};
-  std::uint32_t tampers_one_in_ = 0;  // of the datagrams; 0: none
-  Instant calm_;                      // when whoever tampers goes
+  // number n: one datagram in n is tampered with, or none if it is 0
+  std::uint32_t tampers_one_in_ = 0;
+  Instant calm_;  // time at which the tampering ends
   std::vector<std::unique_ptr<Process>> processes_;
   std::multimap<std::int64_t, std::pair<std::size_t, std::unique_ptr<Meeting>>> joins_;  // by time
   std::multimap<std::int64_t, Flying> flights_;                                          // by time

@@ -1,6 +1,5 @@
-// A store in which ranks meet, and the one who keeps it: he reads every value, remembers all, and
-// gives back what he likes. He may hold the job's secret; then he is a member, and proves what he
-// writes.
+// A store in which ranks meet, and its keeper. He reads every value, remembers all, and gives back
+// what he likes. He may hold the job's secret; then he is a member, and proves what he writes.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +17,19 @@ using Bytes = std::vector<std::byte>;
 
 class Keeper {
  public:
-  // Changes one value in `one_in`; 0: none. `secret`: null where he holds none. `dice` outlives
-  // him.
+  // Changes one value in `one_in`, or none if it is 0. `secret`: null if he holds none. `dice`
+  // outlives him.
   Keeper(swarm::Dice& dice, std::uint32_t one_in, std::shared_ptr<const keys::Secrets> secret)
       : dice_(dice), one_in_(one_in), secret_(std::move(secret)) {}
 
-  // What is found at `key` where this was put.
+  // Return the value that is found at `key` where `value` was put.
   Bytes hello(const std::string& key, const Bytes& value);
   Bytes table(const std::string& key, const Bytes& value, int size);
 
   std::uint64_t changed() const { return changed_; }
 
  private:
-  // Whatever the value means.
+  // Damages the bytes, regardless of their meaning.
   Bytes damaged(Bytes value);
   Bytes hello_of_another(const std::string& key, const Bytes& value);
   Bytes table_of_others(const std::string& key, const Bytes& value, int size);
@@ -42,7 +41,7 @@ class Keeper {
   swarm::Dice& dice_;
   const std::uint32_t one_in_;
   const std::shared_ptr<const keys::Secrets> secret_;
-  std::vector<Bytes> hellos_;  // of all meetings
+  std::vector<Bytes> hellos_;  // hellos of all meetings
   std::vector<Bytes> tables_;
   std::uint64_t changed_ = 0;
 };

@@ -1,4 +1,4 @@
-// The library's AES-128-GCM, and a book of all that was sealed and opened in one run: what no test
+// The library's AES-128-GCM, and a book of all that was sealed and opened in one run, which no test
 // of a single process sees.
 #pragma once
 

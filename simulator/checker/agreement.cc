@@ -160,7 +160,8 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      // Of one that may be late the bits tell whether it counted, if its owner has changed it.
+      // If a packet may be late, its bits tell whether it counted, provided that its owner has
+      // changed it.
       const bool fresh =
           seen && (!late || !flow.maybe_late.test(index) || !same ||
                    equal_bits(packet_of(plan, index, result), sent_by(owner, rank, call, index)));

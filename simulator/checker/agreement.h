@@ -1,8 +1,7 @@
-// I6: whoever holds a packet's worth of a result holds the same bits as its owner and as everybody
-// else.
+// I6: all ranks that hold a packet's worth of a result hold the same bits, its owner included.
 //
 // The first rank to return with a packet is the one that later ranks, the owner included, are
-// compared with. Of all_to_all, gather and scatter, every block is compared with what its sender
+// compared with. In all_to_all, gather and scatter, every block is compared with what its sender
 // brought. Parameters that a broadcast did not bring must be the version that was held before, at
 // most age_max old.
 #pragma once
@@ -18,15 +17,16 @@ namespace leeway::sim {
 
 class Agreement {
  public:
-  // `age_max` 0: parameters may be as old as they like.
+  // `age_max`: broadcasts that parameters may be old; 0 sets no bound.
   Agreement(Check& check, int size, std::uint64_t seed, std::uint32_t age_max);
 
-  // Before the engine sees a replica_broadcast: what the rank holds of the others.
+  // Call it before the engine sees a replica_broadcast. `result`: the others' parameters that the
+  // rank holds.
   void on_submit(Rank rank, const CallLedger& call, std::span<const float> result);
 
   void on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
                std::span<const float> result);
-  // A call of this rank failed: what it holds of the others' parameters is nobody's promise.
+  // A call of this rank failed: nothing is promised about the parameters of others that it holds.
   void forget(Rank rank) { held_[rank].clear(); }
 
  private:

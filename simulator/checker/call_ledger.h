@@ -1,5 +1,5 @@
-// What the network handed to the ranks, packet by packet: the checkers' own account of every call,
-// kept beside the engine's and without looking at it.
+// Packets that the network handed to the ranks: the checkers' own account of every call, kept
+// beside the engine's and without looking at it.
 #pragma once
 
 #include <array>
@@ -19,12 +19,13 @@ namespace leeway::sim {
 // The packets of one sender to one receiver in one half of a call.
 struct FlowLedger {
   std::uint32_t packets = 0;
-  // Different ones that were handed to the receiver while it was at it, or that follow from parity
+  // Different packets that were handed to the receiver during its call, or that follow from parity
   std::uint32_t distinct = 0;
-  std::uint32_t copies = 0;    // all of them
-  std::uint32_t repaired = 0;  // of the distinct ones, those that answer a request, or follow
-  std::uint32_t unsure = 0;    // of the distinct ones, those that the engine was free to call late
-  std::uint32_t unsure_follow = 0;  // of these, those that follow from others it called late
+  std::uint32_t copies = 0;    // copies of all packets
+  std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow
+  std::uint32_t unsure = 0;    // distinct packets that the engine was free to call late
+  // packets of `unsure` that follow from others that the engine called late
+  std::uint32_t unsure_follow = 0;
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
   bool ended = false;               // its last packet or its END came
@@ -41,17 +42,17 @@ struct FlowLedger {
     bool repaired;
   };
   std::vector<Distinct> order;          // as they came
-  Bitmap parity_seen;                   // by number; no bits: none has come
+  Bitmap parity_seen;                   // by number; without bits before the first
   std::vector<std::uint32_t> parities;  // different ones, by code
 
   std::uint32_t missing() const { return packets - distinct; }
 };
 
-// A packet that came before its receiver had opened the call. What waits is read by sender and
-// place, which is not the order it came in where places were free again.
+// A packet that came before its receiver had opened the call. Waiting packets are read by sender
+// and place, which is not the order they came in where places were free again.
 struct EarlyPacket {
   Rank from = 0;
-  std::uint32_t place = 0;  // of its sender's
+  std::uint32_t place = 0;  // its place among its sender's
   wire::DataHeader header;
 };
 
@@ -63,12 +64,13 @@ struct RankLedger {
   bool succeeded = false;
   Instant submitted_at;
   Duration deadline{0};        // from then on
-  bool in_place = false;       // results take the place of what it brought
+  bool in_place = false;       // results replace its contribution in place
   std::uint64_t sequence = 0;  // operations of the rank before it, messages among them
   float weight = 1.0f;
-  std::vector<float> owner_weights;  // of its contribution, by owner; empty: `weight` for all
-  std::vector<float> source;         // what it brought, error feedback included
-  std::vector<float> control;        // its guess of its own shard; empty: none
+  // weight of its contribution, by owner; empty if it is `weight` for all
+  std::vector<float> owner_weights;
+  std::vector<float> source;                     // its contribution, error feedback included
+  std::vector<float> control;                    // its guess of its own shard, if any
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
@@ -87,16 +89,16 @@ struct RankLedger {
   }
 };
 
-// What all ranks of a call must hold, filled by whoever holds it first.
+// The result that all ranks of a call must hold, filled by the first rank that holds a packet.
 struct SharedResult {
-  std::vector<float> values;         // as long as a rank's result
+  std::vector<float> values;         // elements of a rank's result
   std::vector<Bitmap> known;         // by owner, one bit a packet
-  std::vector<std::uint32_t> count;  // of them
+  std::vector<std::uint32_t> count;  // packets known, by owner
 };
 
 struct CallLedger {
   std::uint32_t number = 0;  // among the calls of every rank; the wire's round
-  std::uint32_t round = 0;   // of the run
+  std::uint32_t round = 0;   // round of the run
   CallKind kind = CallKind::all_reduce;
   CallPlan plan;
   std::vector<RankLedger> ranks;
@@ -122,7 +124,7 @@ struct CallLedger {
 // Words for a finding: the call, the rank, and the virtual time.
 std::string where(Instant now, Rank rank, const CallLedger& call);
 
-// Whether two spans of one length hold the same bits.
+// Returns true if two spans of one length hold the same bits.
 inline bool equal_bits(std::span<const float> a, std::span<const float> b) {
   return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }

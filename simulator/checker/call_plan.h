@@ -1,6 +1,6 @@
-// What a collective means: who sends which elements to whom, cut into which packets. Derived from
-// the call alone, with the library's arithmetic of shards, packets and formats, and nothing of its
-// engine.
+// The meaning of a collective: the elements that each rank sends to each, and their packets.
+// Derived from the call alone, with the library's arithmetic of shards, packets and formats, and
+// without its engine.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace leeway::sim {
 // A stream of packets from one rank to another. Offsets are elements.
 struct FlowPlan {
   schedule::PacketGrid grid;
-  std::size_t source = 0;      // where it begins in what its sender brought
+  std::size_t source = 0;      // where it begins in its sender's contribution
   std::size_t result = 0;      // where it begins in its receiver's result
-  std::uint64_t position = 0;  // what keyed draws are keyed by
+  std::uint64_t position = 0;  // key of keyed draws
 };
 
 class CallPlan {
@@ -61,7 +61,7 @@ class CallPlan {
   }
   // Owners ask again for a contribution of which they got nothing.
   bool fetches_empty() const;
-  // The same block goes to all, so that all must hold the same.
+  // Returns true if the same block goes to all ranks, so that all must hold the same.
   bool agrees() const { return spreads() && !has_own_blocks(); }
   // Every receiver has a block of its own, or only one rank receives.
   bool has_own_blocks() const {
@@ -69,9 +69,9 @@ class CallPlan {
            kind_ == collective::OperationKind::gather ||
            kind_ == collective::OperationKind::scatter;
   }
-  // What the sender brings lies in its output buffer.
+  // Returns true if the sender's contribution lies in its output buffer.
   bool source_is_output() const;
-  // A sender's own block becomes what its receivers decode.
+  // Returns true if a sender's own block becomes what its receivers decode.
   bool adopts() const { return agrees() && size_ > 1 && !spread_format_.identity(); }
 
   FlowPlan reduce_to(Rank owner) const;
@@ -101,8 +101,8 @@ class CallPlan {
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
   std::vector<std::size_t> lengths_;
-  // Of uneven blocks, by rank: where they begin in what is summed, or in what is gathered; empty:
-  // one behind the other.
+  // Uneven blocks: by rank, where a block begins in what is summed, or in what is gathered. Without
+  // entries, blocks follow each other.
   std::vector<std::size_t> places_;
   bool lenient_ = false;
   Rank root_ = kNoRank;

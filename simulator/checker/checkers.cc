@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-// A call that lasts so long after another rank gave its rank up has been told of it: control
+// A call that lasts kToldWithin after another rank gave its rank up has been told of it: control
 // datagrams that are not answered are repeated every second.
 constexpr Duration kToldWithin = std::chrono::seconds(10);
 
@@ -349,7 +349,7 @@ void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call
   }
 }
 
-// What one communicator of a process has found out, all know.
+// All communicators of a process know what one of them has found out.
 void Checkers::State::look_for_untold_deaths(Instant now, Rank rank,
                                              const protocol::Endpoint& endpoint) {
   if (!checks[i18].on()) return;

@@ -26,19 +26,21 @@ namespace leeway::sim {
 class Credit;
 
 struct CheckerSetup {
-  // By rank; empty for endpoints without contents. They outlive the checkers. Null: on_open()
-  // tells.
+  // By rank; empty for endpoints without contents. They outlive the checkers. For a null entry
+  // on_open() tells.
   std::vector<const collective::Engine*> engines;
-  std::size_t links = 0;                       // of the topology
-  std::vector<const collective::Node*> nodes;  // by process; empty: I13 is not told of strays
+  std::size_t links = 0;  // links of the topology
+  // by process; without them I13 does not hear of strays
+  std::vector<const collective::Node*> nodes;
 
-  // Of a further communicator: whose ranks these are, by rank, and what the first one's checkers
-  // know of credit, which all share.
+  // For a further communicator: the processes of its ranks, by rank, and the credit state of the
+  // first one's checkers, which all share.
   std::vector<Rank> processes;
   std::uint32_t epoch = 1;
   Credit* credit = nullptr;
-  std::uint32_t lane = 0;  // whose paths it goes over; of lane 1 and up it is the only communicator
-  const scenario::Scenario* network = nullptr;  // that says what the network does; null: the own
+  std::uint32_t lane = 0;  // lane whose paths it uses; on lane 1 and up it is the only communicator
+  // scenario that describes the network, or null for the checkers' own scenario
+  const scenario::Scenario* network = nullptr;
 };
 
 class Checkers final : public CoreObserver {
@@ -47,11 +49,12 @@ class Checkers final : public CoreObserver {
   Checkers(const scenario::Scenario& scenario, std::uint64_t seed, CheckerSetup setup);
   ~Checkers() override;
 
-  // Null if nothing needs it.
+  // Returns the observer of packets, or null if no invariant needs it.
   PacketObserver* packets();
-  // Of the first communicator; null without contents.
+  // Returns the first communicator's credit, or null without contents.
   Credit* credit();
-  // Of paths of another lane, under the same windows; what is wrong is a failure of these checkers.
+  // Makes the credit for paths of another lane, under the same windows. Its errors are failures of
+  // these checkers.
   std::unique_ptr<Credit> credit_of_lane();
 
   void on_open(std::uint32_t rank, const collective::Engine& engine) override;
@@ -80,7 +83,8 @@ class Checkers final : public CoreObserver {
   // The rank has aborted the communicator. `failed`: no call was open, or it failed with kCancelled
   // before abort() returned.
   void on_abort(Instant now, std::uint32_t rank, bool failed);
-  // Whether the buffers of an aborted call are at the end of the run as its caller left them.
+  // Says whether the buffers of an aborted call are, at the end of the run, as its caller left
+  // them.
   void on_aborted_buffers(std::uint32_t rank, bool untouched);
 
   // A call has returned to the rank's program, of the whole call only where it goes in parts (I20).
@@ -97,13 +101,14 @@ class Checkers final : public CoreObserver {
   // All live ranks have returned.
   void on_round_end(Instant now, std::uint32_t round, const Network& network);
 
-  // What a rank got of a reduction, and the loss-free average of the same elements.
+  // A rank got `result` from a reduction; `reference`: the loss-free average of the same elements.
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i21, in order. `endpoints_idle`: nobody has anything open or queued.
-  // Datagrams that went to addresses that had not answered, beyond what is allowed.
+  // `overdrawn`: datagrams that went to addresses that had not answered, beyond the allowed number.
   void on_addresses(Instant now, std::uint64_t overdrawn);
+  // Returns the records of i1 to i21, in order. `endpoints_idle`: no endpoint has anything open or
+  // queued.
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:

@@ -1,4 +1,4 @@
-// What the network and the endpoints tell while a run goes on: packets, calls, refused datagrams.
+// Events of the network and the endpoints during a run: packets, calls, refused datagrams.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -12,8 +12,8 @@ namespace {
 
 using wire::FlowKind;
 
-// Encoded contributions are encoded again in one packet of so many, by index: it costs as much as
-// the first time.
+// Encoded contributions are encoded again in one of kEncodeEvery packets, by index: it costs as
+// much as the first time.
 constexpr std::uint32_t kEncodeEvery = 8;
 
 // Rounds that a group may take to recover once faults are over.
@@ -68,7 +68,7 @@ bool Checkers::State::looks_at_credit(const Packet& packet) const {
   return is_first() && (!has_lanes || packet.word == 0);
 }
 
-// What it was, and whose, cannot be told.
+// Nobody can tell which datagram it was, or whose.
 void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
   const auto sender = rank_of(from);
   const auto receiver = rank_of(to);
@@ -119,8 +119,8 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
-// Of a call in place: the sender may hold the owner's result there already. The owner has settled
-// that packet, and uses no more of it, which I5 looks at.
+// Call in place: returns true if the sender may hold the owner's result there already. The owner
+// has settled that packet, and uses no more of it, which I5 looks at.
 bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
                                      PacketIndex index) const {
   if (!call.ranks[from].in_place || !call.plan.spreads()) return false;
@@ -135,7 +135,8 @@ bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& ca
   return false;
 }
 
-// I2, on the way: what arrives under an address is what its sender brought there.
+// I2, on the way: a packet that arrives under an address has the contents that its sender brought
+// there.
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
   if (is_overwritten(rank, from, call, header.index)) return;
@@ -158,7 +159,7 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// An exchange is one itself; what a rank sends itself in it is none.
+// An exchange is one operation itself; a message of a rank to itself in it is none.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -203,7 +204,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   state.book.close(self, result.status.ok());
 }
 
-// Its caller gave it up beforehand, so it fails as told, and nothing of it is sent: there is no
+// The rank's caller gave the call up beforehand. It fails as told, and sends nothing: there is no
 // more to look at.
 void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
                                     const CallResult& result) {
@@ -265,7 +266,7 @@ void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, 
   coverage.on_reduced(call, rank, *result.report, result_of(asked));
 }
 
-// I3: who contributed, by the reference's count.
+// I3: the contributors, by the reference's count.
 void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedger& call,
                                          const CollectiveReport& report,
                                          const ReductionReference::Outcome& outcome) {

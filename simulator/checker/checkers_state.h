@@ -90,8 +90,8 @@ struct Checkers::State final : PacketObserver {
   std::optional<ReportCheck> reports;
   std::optional<ReductionReference> reference;
   std::optional<Agreement> agreement;
-  std::optional<Credit> own_credit;  // of the first communicator
-  Credit* credit = nullptr;          // that, or the first one's
+  std::optional<Credit> own_credit;  // the first communicator's
+  Credit* credit = nullptr;          // own_credit, or the first communicator's
   Departures departures;
   std::optional<SiteCheck> whole;  // where calls go by sites or over lanes
   MessageCheck messages{checks[i16]};

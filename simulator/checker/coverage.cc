@@ -31,7 +31,7 @@ double Coverage::standard_error() const {
 }
 
 bool Coverage::holds(double sigmas) const {
-  constexpr double kRounding = 1e-12;  // of float32 results of the order of 1, squared
+  constexpr double kRounding = 1e-12;  // rounding of float32 results of the order of 1, squared
   return std::abs(difference_) <=
          kCoverageTolerance * std::abs(predicted()) + sigmas * standard_error() + kRounding;
 }
@@ -39,7 +39,7 @@ bool Coverage::holds(double sigmas) const {
 void CoverageCheck::on_reduced(const CallLedger& call, Rank rank, const CollectiveReport& report,
                                std::span<const float> result) {
   if (!check_.on() || !report.noise.measured) return;
-  // What its receivers decode took the result's place, by a codec that rounds to nearest.
+  // The decoded block took the result's place, by a codec that rounds to nearest.
   if (call.plan.adopts()) return;
   const FlowPlan plan = call.plan.reduce_to(rank);
   const std::size_t elements = plan.grid.elements();

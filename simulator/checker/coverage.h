@@ -22,23 +22,24 @@ inline constexpr std::uint64_t kCoverageSamplesLeast = 50;
 
 class Coverage {
  public:
-  // `mean`: of the contributions, weighted by their units, as if nothing had been lost. `result`:
-  // what the reporting rank's shard became, of a sum divided by the number of ranks.
+  // `mean`: mean of the contributions, weighted by their units, as if nothing had been lost.
+  // `result`: the reporting rank's shard of the result; a sum is divided by the number of ranks.
   void add(const NoiseReport& noise, std::span<const double> mean, std::span<const double> result);
 
   std::uint64_t samples() const { return samples_; }
   double predicted() const { return predicted_ / static_cast<double>(samples_); }
   double measured() const { return predicted() + difference_; }
-  double standard_error() const;  // of measured - predicted
+  double standard_error() const;  // standard error of measured - predicted
 
-  // Whether they are within the tolerance of each other, give or take so many standard errors.
+  // Returns true if they are within the tolerance of each other, give or take `sigmas` standard
+  // errors.
   bool holds(double sigmas) const;
 
  private:
   std::uint64_t samples_ = 0;
   double predicted_ = 0.0;   // sum
   double difference_ = 0.0;  // mean of measured - predicted
-  double squares_ = 0.0;     // of its deviations from the mean
+  double squares_ = 0.0;     // sum of squared deviations from the mean
 };
 
 // The checker of a run: looks at the shards of all ranks.

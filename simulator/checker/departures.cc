@@ -85,7 +85,8 @@ bool Departures::may_have_cut(Instant now, const Status& status) const {
   return false;
 }
 
-// It serves nobody: so its caller wants it, or the others gave it up and told it (WIRE 6.7).
+// Returns true if the rank leaves without serving its peers: its caller wants it, or the others
+// gave it up and told it (WIRE 6.7).
 bool Departures::at_once(Rank rank) const {
   return ranks_[rank].at_once || !book_.engine(rank).endpoint().given_up().ok();
 }
@@ -107,9 +108,12 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
     if (link.dead || link.gave_us_up) continue;  // for which I18 looks, too
     const Duration served = heard - state.leave_at;
+    // A lossy half does without some packets of ranks that stay, too.
     bool missing = false;
-    for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})
-      missing |= call.ranks[rank].flow(kind, peer).missing() > 0;
+    if (call.plan.delivery().kind == Delivery::Kind::exact)
+      missing |= call.ranks[rank].flow(FlowKind::reduce, peer).missing() > 0;
+    if (call.plan.spread_delivery() == Delivery::Kind::exact)
+      missing |= call.ranks[rank].flow(FlowKind::spread, peer).missing() > 0;
     const bool open = heard < call.ends(peer);
     check_.expect(!missing || served >= kServeMin || !open, [&] {
       return where(now, rank, call) +
@@ -124,8 +128,8 @@ Duration Departures::timeout(Rank rank, Rank peer) const {
   return book_.engine(rank).endpoint().link(peer).rtt().timeout() + 2 * Duration(limits::kTickNs);
 }
 
-// Left the group, and the rank knows or must know. What a rank that left may still have under way
-// is waited for from the call's opening on.
+// Returns true if the peer left the group, and the rank knows or must know it. Packets that a
+// leaving rank may still have in flight are waited for from the call's opening on.
 bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
   const RankState& state = ranks_[peer];
   const Instant heard = ranks_[rank].heard_at[peer];
@@ -151,7 +155,7 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const Instant limit =
           kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
       const bool early = left_early(side.submitted_at, limit, rank, peer);
-      // Of an exact call a confirmation may be missing, which cannot be seen from outside.
+      // An exact call may also miss a confirmation, which cannot be seen from outside.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
       lacks |= incomplete;
       waits |= !early && incomplete;

@@ -36,9 +36,9 @@ class Departures {
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);
   void on_resume(Instant now, Rank rank);
-  // Whether a call that ends like this, without all that it expected, may have been cut short by a
-  // rank that promised no more: one that left without serving, or has served for as long as it
-  // must.
+  // Returns true if a call that ends with `status`, without all that it expected, may have been cut
+  // short by a rank that promised no more: one that left without serving, or has served for as long
+  // as it must.
   bool may_have_cut(Instant now, const Status& status) const;
   // The rank's call is over; its ledger is still open.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
@@ -55,7 +55,7 @@ class Departures {
     Duration paused_for{0};         // since it leaves
     Duration slowest{0};            // time-out, the longest since it leaves
     bool forwards = false;          // between peers that have no path of their own
-    std::vector<Instant> heard_at;  // by peer: when its good-bye was read; 0: never
+    std::vector<Instant> heard_at;  // by peer: when its good-bye was read, or 0
   };
   Duration timeout(Rank rank, Rank peer) const;
   bool at_once(Rank rank) const;

@@ -243,8 +243,8 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   return {call, first};
 }
 
-// The first that is free; none: the sender's are taken. Places of messages are given back here:
-// they opened some time before.
+// Takes the first free place, and returns none if all of the sender's are taken. Places of messages
+// are given back here: they opened some time before.
 std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
   RankState& state = ranks_[rank];
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
@@ -303,7 +303,7 @@ void LedgerBook::stage(Rank rank, Rank from, CallLedger& call, std::uint32_t ind
   std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
 }
 
-// Whether it is the first copy.
+// Returns true if it is the first copy.
 bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                        const wire::DataHeader& header) {
   RankState& state = ranks_[rank];
@@ -390,7 +390,7 @@ std::uint64_t LedgerBook::seed(Rank rank) const {
   return engine(rank).endpoint().config().seed;
 }
 
-// What is missing of a code follows, where as many of its parities have come.
+// The missing packets of a code follow once as many of its parities have come.
 void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, std::uint32_t code,
                         bool late) {
   RankState& state = ranks_[rank];
@@ -523,8 +523,8 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     const BatchItem& item = items.back();
     if (item.call != call->number) continue;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
-    // What its header says of its sender's progress is believed first and may end the call; a
-    // packet that must count cannot.
+    // A header's word about its sender's progress is believed first and may end the call. A packet
+    // that must count cannot.
     if (item.opens && item.first && !item.late && !item.parity) return false;
     if (item.parity) {
       flow.ended &= !item.ended;

@@ -1,5 +1,5 @@
-// Keeps the ledgers of all calls that are not over: what a packet that arrives is to the call it
-// belongs to.
+// Keeps the ledgers of all calls that are not over, and assigns each packet that arrives to its
+// call.
 //
 // It follows the protocol's published rules of what counts, and nothing of its timing: a packet
 // counts once, between its receiver's opening of the call and its return; before that at most
@@ -28,17 +28,17 @@ class LedgerBook {
 
   int size() const { return static_cast<int>(engines_.size()); }
   const collective::Engine& engine(Rank rank) const { return *engines_[rank]; }
-  // Of a rank that had none yet.
+  // Sets the engine of a rank that had none yet.
   void set_engine(Rank rank, const collective::Engine& engine) { engines_[rank] = &engine; }
 
-  // A rank's next call begins. Null if it is not the operation that the others submitted.
+  // Begins a rank's next call. Returns null if it is not the operation that the others submitted.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
-  // A rank submits so many messages: operations of its own, which have no number among the calls.
+  // A rank submits `count` messages: operations of its own, which have no number among the calls.
   void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
   // Ranks submitted different operations under one number: that they refuse each other's packets is
   // no fault of the engine.
   bool disagreed() const { return disagreed_; }
-  // The call that `rank` has open; null: none.
+  // Returns the call that `rank` has open, or null if it has none.
   CallLedger* open_call(Rank rank);
   // The rank is done with its open call.
   void close(Rank rank, bool succeeded);
@@ -46,16 +46,16 @@ class LedgerBook {
   void kill(Rank rank);
   void pumped(Rank rank);
 
-  // The call of this number; null: over, or not yet submitted by anybody.
+  // Returns the call of this number, or null if it is over, or not yet submitted by any rank.
   CallLedger* find(std::uint32_t number);
 
-  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped. What waited for a
-  // call is read by the engine when it opens the call, and belongs to the batch of that time.
+  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped. The engine reads
+  // packets that waited for a call when it opens the call. They belong to the batch of that time.
   void begin_datagram(Rank rank);
 
-  // What a packet turned out to be.
+  // The book's finding about a packet.
   struct Arrival {
-    CallLedger* call = nullptr;  // null: of no call that is open, or waiting
+    CallLedger* call = nullptr;  // null if its call is neither open nor waiting
     bool first = false;          // the first copy of a contribution or result
   };
   Arrival on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
@@ -67,7 +67,7 @@ class LedgerBook {
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
   // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
-  // engine was done before it used them. False if there are not so many.
+  // engine was done before it used them. Returns false if there are fewer.
   bool take_back(Rank rank, std::uint64_t copies);
 
  private:
@@ -87,7 +87,7 @@ class LedgerBook {
   // Places for packets of operations that are not open yet, one bit each: set while taken.
   using EarlyPlaces = std::uint8_t;
   static_assert(limits::kEarlySlotsPerPeer <= 8 * sizeof(EarlyPlaces));
-  // What takes a place until its message opens.
+  // A packet that holds a place until its message opens.
   struct EarlyMessage {
     Rank from = 0;
     std::uint32_t place = 0;
@@ -97,7 +97,7 @@ class LedgerBook {
   };
   struct RankState {
     std::uint32_t calls = 0;     // submitted
-    std::uint32_t opened = 0;    // of those
+    std::uint32_t opened = 0;    // calls of `calls` that were opened
     bool open = false;           // the last one
     std::uint64_t messages = 0;  // submitted so far
     bool dead = false;

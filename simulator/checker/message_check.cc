@@ -16,7 +16,7 @@ bool sends(const OperationSpec& spec) {
   return spec.kind == OperationKind::send;
 }
 
-// What arrives is what was sent, and no rounding of it.
+// Returns true if a message arrives as it was sent, without rounding.
 bool is_exact(const OperationSpec& spec) {
   return codec::format_of(spec.options.codec, DataType::f32, codec::Purpose::copy).identity();
 }
@@ -30,7 +30,7 @@ std::string where(Instant now, Rank rank, const Call& call) {
                      static_cast<double>(now.ns) / 1e6);
 }
 
-// Of all messages and senders.
+// Counts over all messages and senders.
 struct Packets {
   std::uint64_t expected = 0;
   std::uint64_t arrived = 0;
@@ -64,7 +64,7 @@ void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallR
   if (is_exchange(call)) check_exchange(now, rank, call, result);
 }
 
-// One that was refused as a whole has begun none of its messages.
+// An exchange that was refused as a whole has begun none of its messages.
 void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
                                   const CallResult& result) {
   std::size_t done = 0;

@@ -1,9 +1,9 @@
-// I16: a message arrives as it was sent. A receive holds, bit for bit, what a send of its tag to
-// its rank was given, and as much. Of one pair of ranks and tag, later receives hold later sends.
+// I16: a message arrives as it was sent. A receive holds, bit for bit and in full, the data of a
+// send of its tag to its rank. For one pair of ranks and tag, later receives hold later sends.
 //
 // Messages that are one operation: it is done when all of them are, it has succeeded if and only if
-// all of them have, and its report is theirs, in the caller's order. What a rank sends itself is
-// there too: the n-th send of a tag in its n-th receive.
+// all of them have, and its report is theirs, in the caller's order. Messages of a rank to itself
+// are checked too: the n-th send of a tag in its n-th receive.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class MessageCheck {
  private:
   struct Stream {
     std::uint32_t sends = 0;
-    std::int64_t latest = -1;                          // that was received
+    std::int64_t latest = -1;  // number of the latest send that was received
     std::map<std::uint32_t, std::vector<float>> sent;  // by number; until received
   };
   using Key = std::tuple<Rank, Rank, std::uint32_t>;  // from, to, tag

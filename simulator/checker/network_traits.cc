@@ -36,7 +36,7 @@ bool is_for_all(const scenario::Link& link) {
 
 bool keeps_order(const Scenario& scenario) {
   if (scenario.pause_size() > 0 || scenario.operation().has_inject()) return false;
-  if (scenario.has_multicast()) return false;  // which overtakes what is sent to one rank
+  if (scenario.has_multicast()) return false;  // multicast overtakes what is sent to one rank
   for (const scenario::Link& link : scenario.link()) {
     if (link.has_reorder() || !keeps_order(link.delay_ms())) return false;
   }

@@ -1,4 +1,4 @@
-// What a scenario says about its network that decides which invariants can be looked at.
+// Properties of a scenario's network that decide which invariants can be checked.
 #pragma once
 
 #include "scenario.pb.h"

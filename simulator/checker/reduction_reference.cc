@@ -14,10 +14,10 @@ using wire::FlowKind;
 // Senders of one packet whose part in it is decided by trying: 2^6 sums at most.
 constexpr std::size_t kOpenMax = 6;
 
-// Relative to the largest number of the packet: what no rounding explains.
+// Difference that no rounding explains, relative to the largest number of the packet.
 constexpr float kFar = 1e-3f;
 
-// Of an estimate that cannot be told from outside any more.
+// An estimate that cannot be told from outside any more.
 constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
 void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
@@ -63,20 +63,21 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
   }
 }
 
-// Of a flow whose packets all may be late, the header of any that counted told it.
+// Returns the weight that the flow's packets told. If all of them may be late, the header of any
+// that counted told it.
 float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
   return by_late ? flow.late_weight : flow.weight;
 }
 
-// Told so late that the engine may not have known it: no packet of the flow counted, or how many
-// did is not known.
+// Returns true if the weight came so late that the engine may not have known it: no packet of the
+// flow counted, or the number of those that did is not known.
 bool ReductionReference::is_weight_open(const FlowLedger& flow, Rank from) const {
   return flow.weight != flow.weight && flow.late_weight == flow.late_weight &&
          (senders_[from].arrived == 0 || !senders_[from].counted);
 }
 
-// False if the tallies that scales depend on cannot be told from outside.
+// Returns false if the tallies that scales depend on cannot be told from outside.
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();

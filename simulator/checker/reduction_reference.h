@@ -1,8 +1,8 @@
-// What an owner's shard must be, given which contributions came: the estimator's scales of
-// src/estimate, applied to the contributions as they travelled, summed in rank order.
+// The value that an owner's shard must have, given which contributions came: the estimator's scales
+// of src/estimate, applied to the contributions as they travelled, summed in rank order.
 //
-// Additions and products are this file's own; scales (estimate::ScalePlan) and the meaning of
-// encoded bytes (codec::accumulate) are the library's, which tests of their own stand behind.
+// Additions and products are this file's own. Scales (estimate::ScalePlan) and the meaning of
+// encoded bytes (codec::accumulate) are the library's, and have tests of their own.
 #pragma once
 
 #include <span>
@@ -19,21 +19,21 @@ class ReductionReference {
  public:
   ReductionReference(int size, std::uint64_t seed);
 
-  // What stands in the result of `rank`, and what it is to be compared with.
+  // Comparison of a rank's result with the reference.
   struct Outcome {
-    std::uint64_t packets = 0;  // compared
-    std::uint64_t wrong = 0;    // of those: a bit differs
-    std::uint64_t far = 0;      // of those: more than rounding
+    std::uint64_t packets = 0;  // packets compared
+    std::uint64_t wrong = 0;    // packets in which a bit differs
+    std::uint64_t far = 0;      // packets that differ by more than rounding
     std::uint32_t first_wrong = 0;
-    float expected = 0;  // at its first wrong element
+    float expected = 0;  // expected value of the first wrong element
     float found = 0;
     bool resolved = true;                  // the set of contributions is known, or was found
-    std::vector<std::uint64_t> histogram;  // of contributors
+    std::vector<std::uint64_t> histogram;  // packets, by number of contributors
     std::uint64_t untouched = 0;           // elements
     std::uint64_t non_finite = 0;          // packets of contributions that were left out
   };
 
-  // `report`: what the engine said of this call. `result`: the rank's whole result buffer.
+  // `report`: the engine's report of this call. `result`: the rank's whole result buffer.
   Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
                 std::span<const float> result);
 
@@ -80,9 +80,9 @@ class ReductionReference {
   std::vector<Rank> open_;  // senders whose packet may or may not count
   estimate::BlockScales complete_block_;
   estimate::BlockScales block_;
-  std::vector<float> shard_;    // of the reference
-  std::span<float> packet_;     // the part of it at hand
-  std::uint64_t left_out_ = 0;  // of that part
+  std::vector<float> shard_;    // the reference's shard
+  std::span<float> packet_;     // the current packet in shard_
+  std::uint64_t left_out_ = 0;  // contributions left out of that packet
   std::vector<float> decoded_;
   std::vector<std::byte> encoded_;
   std::vector<bool> unresolved_;  // by packet

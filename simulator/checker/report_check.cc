@@ -18,7 +18,7 @@ bool is_active(const CallPlan& plan, FlowKind kind) {
   return kind == FlowKind::reduce ? plan.reduces() : plan.spreads();
 }
 
-// Of one sender, both halves.
+// Counts of one sender, both halves.
 struct Seen {
   std::uint64_t packets = 0;
   std::uint64_t distinct = 0;
@@ -84,8 +84,8 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Datagrams that the engine read together may go on behind the one that ended the call: as many
-// copies as the report has fewer are theirs, the last ones.
+// The engine may have read datagrams behind the one that ended the call, in the same batch. Takes
+// back the last copies, as many as the report lacks.
 void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
                                    const CollectiveReport& report) {
   std::uint64_t seen = 0;

@@ -25,8 +25,7 @@ class ReportCheck {
   ReportCheck(Check& check, LedgerBook& book, bool ordered)
       : check_(check), book_(book), ordered_(ordered) {}
 
-  // Datagrams of this pair were damaged or refused: what of a flow is missing can no longer be
-  // counted.
+  // Datagrams of this pair were damaged or refused: its missing packets can no longer be counted.
   void on_damaged(Rank from, Rank to);
 
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);

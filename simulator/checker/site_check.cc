@@ -17,7 +17,8 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Relative to the largest mean magnitude of the contributions: what no rounding explains.
+// Difference that no rounding explains, relative to the largest mean magnitude of the
+// contributions.
 constexpr double kFarFromMean = 1e-4;
 
 // Legs of a call beside those of one site each.

@@ -1,6 +1,6 @@
-// What a call by sites (collective/hierarchical_call.h) or over lanes (collective/sliced_call.h)
-// promises as a whole, whatever its legs or slices are: for those each communicator has checkers of
-// its own.
+// Promises of a call by sites (collective/hierarchical_call.h) or over lanes
+// (collective/sliced_call.h) as a whole. Its legs or slices are checked by their communicators' own
+// checkers.
 //
 //   I2  an exact reduction is no further than rounding from the loss-free average
 //   I3  an exact call that succeeded lacks nothing, and `complete` is told only where nothing is
@@ -42,9 +42,9 @@ class SiteCheck {
   struct Round {
     std::vector<std::vector<float>> brought;  // by rank; of one that has not submitted, empty
     std::vector<double> weights;
-    std::vector<double> mean;             // of what was brought; empty: not needed yet
-    double largest = 0.0;                 // of its elements' mean magnitudes
-    std::optional<std::uint32_t> digest;  // of the agreed result
+    std::vector<double> mean;             // mean of what was brought, computed when first needed
+    double largest = 0.0;                 // mean magnitude of its elements, the largest over ranks
+    std::optional<std::uint32_t> digest;  // digest of the agreed result
     std::uint32_t digest_of = 0;          // the rank that was the first to have it
   };
 

@@ -1,9 +1,9 @@
-// I17: what a rank is told about the use of its contribution is true (WIRE 3.9), and each owner is
+// I17: a rank is told the truth about the use of its contribution (WIRE 3.9), and each owner is
 // given the weight that was meant for it.
 //
 // PeerReport::missed says that the owner used nothing: then no packet may have reached the owner in
-// time. With confirm_use the opposite is told, too: of an owner that is not said to have missed
-// everything some packet had arrived, unless the owner left, died or failed, or the deadline came.
+// time. With confirm_use the opposite is told, too. An owner that is not said to have missed
+// everything had some packet, unless the owner left, died or failed, or the deadline came.
 #pragma once
 
 #include "checker/check.h"

@@ -20,10 +20,11 @@ namespace leeway::sim {
 struct AutoThresholdOptions {
   std::uint32_t ranks = 1;
   std::uint32_t micro_batches = 1;
-  std::uint32_t first_round = 0;  // of the first window
+  std::uint32_t first_round = 0;  // first round of the first window
   std::uint32_t window_rounds = 44;
-  std::uint32_t adopt_after = 1;   // rounds between a window and the first with its threshold
-  std::uint32_t every_rounds = 0;  // between the ends of windows, at least the two above; 0: one
+  std::uint32_t adopt_after = 1;  // rounds between a window and the first with its threshold
+  // rounds between the ends of windows, at least the two above together; 0 for one window only
+  std::uint32_t every_rounds = 0;
 };
 
 class AutoThreshold {
@@ -42,7 +43,8 @@ class AutoThreshold {
   struct RankWindow {
     budget::LatencyWindow latencies;
     Instant begin;
-    Duration wall{0};  // from the window's first round to the round after it; 0: not there yet
+    // from the window's first round to the round after it, or 0 before that round
+    Duration wall{0};
     std::uint32_t stop_share_1024 = 0;
   };
 

@@ -21,14 +21,14 @@ namespace leeway::sim {
 
 class BudgetedCompute {
  public:
-  // Of at most `ranks` ranks, numbered from 0.
+  // For at most `ranks` ranks, numbered from 0.
   BudgetedCompute(const scenario::Compute::DropCompute& compute, std::uint32_t ranks);
 
   // A rank's next round, which it begins now. `slow_f32` prolongs its micro-batches, times 2^32.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round, RandomStream& stream,
                    std::uint64_t slow_f32);
 
-  // What the last search found; null: none was made.
+  // Returns the choice of the last search, or null if none was made.
   const budget::ThresholdChoice* choice() const {
     return automatic_ ? automatic_->choice() : nullptr;
   }
@@ -42,7 +42,7 @@ class BudgetedCompute {
   bool fixed_maximum_;
   std::optional<AutoThreshold> automatic_;
   std::vector<budget::StepGate> gates_;     // by rank
-  std::vector<std::int64_t> latencies_ns_;  // of the step that is drawn
+  std::vector<std::int64_t> latencies_ns_;  // latencies in the step that is drawn
 };
 
 }  // namespace leeway::sim

@@ -36,7 +36,7 @@ struct TraceTime {
 using ComputeModel =
     std::variant<ConstantTime, LognormalTime, HeavyTailTime, PeriodicTime, TraceTime>;
 
-// Of every kind but drop_compute, which is BudgetedCompute's. Reads a trace's file.
+// Makes the model of any kind but drop_compute, which is BudgetedCompute's. Reads a trace's file.
 Result<ComputeModel> compute_model(const scenario::Compute& compute);
 
 // Nanoseconds. `slow_f32` is how many times longer computing takes, times 2^32.

@@ -39,7 +39,7 @@ struct ComputeTimes::State {
   std::vector<ComputeModel> models{ComputeModel(ConstantTime{})};  // the first: no time passes
   std::vector<std::unique_ptr<BudgetedCompute>> budgeted;
   std::vector<RankTimes> ranks;
-  std::uint32_t micro_batches_max = 1;  // that a rank plans
+  std::uint32_t micro_batches_max = 1;  // most micro-batches that a rank plans
 };
 
 ComputeTimes::ComputeTimes(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -16,15 +16,15 @@
 
 namespace leeway::sim {
 
-// What a rank computes in a round.
+// A rank's computation in a round.
 struct ComputeDraw {
   std::int64_t ns = 0;
-  std::int64_t full_ns = 0;  // what it would have been without a threshold
-  // A rank that works in one piece does as many as the scenario's ranks with DropCompute plan at
-  // most, so that its contribution counts as much as a whole one of theirs.
+  std::int64_t full_ns = 0;  // the time that it would have taken without a threshold
+  // A rank that works in one piece counts as the largest planned number of micro-batches of the
+  // scenario's ranks with DropCompute. So its contribution counts as much as a whole one of theirs.
   MicroBatches micro_batches;
-  double weight = 1;              // that the contribution, the sum over them, declares
-  std::int64_t threshold_ns = 0;  // in force; 0: none
+  double weight = 1;  // weight that the contribution, the sum over micro-batches, declares
+  std::int64_t threshold_ns = 0;  // threshold in force, or 0
 };
 
 class ComputeTimes {
@@ -36,12 +36,12 @@ class ComputeTimes {
   ComputeTimes& operator=(ComputeTimes&&) noexcept;
   ~ComputeTimes();
 
-  // Asked once per rank and round, rounds rising, when the rank begins it. Slow ranks
-  // (Scenario.slow) included: with DropCompute they drop more, since the clock of the threshold is
-  // not slow.
+  // Called once per rank and round, rounds rising, when the rank begins it. Slow ranks
+  // (Scenario.slow) are included. With DropCompute they drop more, since the clock of the threshold
+  // is not slow.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);
 
-  // What the last search for an automatic threshold found; null: none was made.
+  // Returns the choice of the last search for an automatic threshold, or null if none was made.
   const budget::ThresholdChoice* choice() const;
 
  private:

@@ -35,7 +35,7 @@ void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slo
 // The unit of a scenario's factor.
 std::uint64_t drop_compute_unit_f32(double factor);
 
-// Of a micro-batch's time over its time without noise.
+// Moments of a micro-batch's time over its time without noise.
 struct DropComputeMoments {
   double mean = 1;
   double deviation = 0;

@@ -9,7 +9,7 @@
 
 namespace leeway::sim {
 
-// Of times in 0 .. kLongestNs.
+// For times in 0 .. kLongestNs.
 constexpr std::int64_t sum_of_times(std::int64_t a_ns, std::int64_t b_ns) {
   return std::min(a_ns + b_ns, kLongestNs);
 }
@@ -21,7 +21,7 @@ constexpr std::int64_t scaled_time(std::int64_t ns, std::uint64_t factor_f32) {
                                                           : kLongestNs;
 }
 
-// Of a scenario's milliseconds, 0 .. 1e9; to nearest.
+// Converts a scenario's milliseconds, 0 .. 1e9, and rounds to nearest.
 constexpr std::int64_t ns_of_ms(double ms) {
   return static_cast<std::int64_t>(ms * 1e6 + 0.5);
 }

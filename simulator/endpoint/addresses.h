@@ -23,9 +23,9 @@ class Addresses {
 
   explicit Addresses(std::uint32_t processes);
 
-  // A translator stands before the process: it forgets a port over which nothing left for so long,
-  // and takes another one then.
-  // `symmetric`: a port for each address that something goes to, and nobody else gets in by it.
+  // Puts a translator before the process. It forgets a port over which nothing left for `idle`, and
+  // takes another one then. `symmetric`: it has a port for each destination address, and lets in
+  // datagrams from that address only.
   void translate(std::uint32_t process, Duration idle, bool symmetric);
   // The process is elsewhere; or what translates its address takes another port.
   void move(std::uint32_t process);
@@ -34,9 +34,10 @@ class Addresses {
   // Where the others are told that it is, before anything else.
   NetworkAddress told(std::uint32_t process) const;
 
-  // Something leaves the process for that address: from where the other one sees it come.
+  // A datagram leaves the process for that address. Returns the address that the receiver sees it
+  // come from.
   NetworkAddress outbound(Instant now, std::uint32_t process, const NetworkAddress& to);
-  // Whether what was sent from `source` to the address still reaches the process.
+  // Returns true if a datagram from `source` to the address still reaches the process.
   bool admits(Instant now, std::uint32_t process, const NetworkAddress& source,
               const NetworkAddress& to) const;
 
@@ -71,9 +72,10 @@ class Addresses {
     Port port;
     Duration idle = Duration::max();
     bool symmetric = false;
-    std::map<std::uint32_t, Port> ports;  // of a symmetric translator, by whom they are for
+    // ports of a symmetric translator, by the address that they are for
+    std::map<std::uint32_t, Port> ports;
   };
-  // What one process knows of an address.
+  // A process's account of an address.
   struct Account {
     std::uint64_t sent = 0;
     std::uint64_t allowed = 0;

@@ -95,7 +95,8 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   return true;
 }
 
-// Whether it is the core's: it is forwarded to another, or was forwarded to this process.
+// Returns true if the datagram is for the core. It is to be forwarded to another process, or was
+// forwarded to this one.
 bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer, Datagram& datagram) {
   Process& here = processes_[process];
@@ -158,7 +159,8 @@ void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagr
   }
   if (fate.corrupt) {
     corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
-    // Nothing proves the payload of what was opened: the library's own damage spares it, too
+    // No checksum covers the payload of an opened datagram. The library's own fault injection
+    // spares it, too
     const MutableByteSpan all = corrupted_;
     flip_bit(address.payload_summed ? all : all.first(wire::kDataHeaderBytes), fate.corrupt_bit);
     datagram.bytes = corrupted_;
@@ -225,8 +227,8 @@ void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
   process.socket.push_back(keep(datagram));
 }
 
-// What is for a process and not for a member is no observer's business, but for the datagrams that
-// came in pieces: these are told when they are whole.
+// Observers do not hear of datagrams for a process and not for a member, except of those that came
+// in pieces. They hear of these once they are whole.
 void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& datagram,
                          ByteSpan bytes) {
   if (!wire::is_for_process(bytes)) return tell_datagram(now, process, datagram.from, bytes);
@@ -264,8 +266,8 @@ void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint3
   tell_stray(now, process, sender, epoch, bytes);
 }
 
-// One that reaches no member. Nothing but a member that joins later may ever see it, and of those
-// that wait the node keeps the latest.
+// A datagram that reaches no member. Only a member that joins later may ever see it, and the node
+// keeps the latest of those that wait.
 void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
                                std::uint32_t epoch, ByteSpan bytes) {
   if (lane_of(process) == 0) communicators_[0].observer->on_stray(now, process);

@@ -1,4 +1,4 @@
-// What clients ask the core for, and what they are told.
+// Calls of clients to the core, and the answers that clients get.
 #include "endpoint/core_endpoints.h"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
   want_pump(now, seat.process);
 }
 
-// What the library does (src/driving/channel.cc), but for the wait until nobody reads the call's
-// buffers: datagrams are copied when they leave.
+// Aborts as the library does (src/driving/channel.cc), except that it does not wait until nobody
+// reads the call's buffers: datagrams are copied when they leave.
 bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];
@@ -127,13 +127,13 @@ CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
   return result;
 }
 
-// What the rank asked the core for.
+// Returns the rank's requests to the core.
 std::span<const collective::Request> CoreEndpoints::requests_of(const Seat& seat) {
   if (seat.call.spec != nullptr) return {&seat.request, 1};
   return seat.messages;
 }
 
-// What it consists of.
+// Returns the requests that the rank's call consists of.
 std::span<const collective::Request> CoreEndpoints::parts_of(const Seat& seat) {
   if (seat.call.spec != nullptr && seat.request.group != nullptr)
     return seat.request.group->messages();

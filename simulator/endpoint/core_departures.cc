@@ -83,7 +83,7 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   }
 }
 
-// What the library's transport does for the paths (transport/sealed).
+// Serves the paths as the library's transport does (transport/sealed).
 void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.roaming->set_busy(now, process.node->busy());
@@ -109,7 +109,7 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     process.node->on_relay_share(now, share->relay, share->bytes_per_second);
 }
 
-// The same for the keys.
+// As roam(), for the keys.
 void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.seals->on_wake(now);

@@ -240,7 +240,7 @@ void CoreEndpoints::set_calm() {
   for (Process& process : processes_) process.faults.reset();
 }
 
-// Of a process all lanes.
+// Pauses all lanes of a process.
 void CoreEndpoints::pause(Instant, std::uint32_t rank) {
   for (std::size_t lane = rank; lane < processes_.size(); lane += ranks())
     processes_[lane].paused = true;

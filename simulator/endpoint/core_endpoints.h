@@ -56,7 +56,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
                                                      std::uint64_t seed, const Topology& topology,
                                                      EventQueue& queue, Network& network);
 
-  // Of the first communicator.
+  // Sets the observer of the first communicator.
   void observe(CoreObserver* observer) { communicators_[0].observer = observer; }
 
   // Operation.inject is over.
@@ -85,13 +85,13 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // number.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
-  // The rank becomes a member. What its process kept of those that are members already is told to
-  // the observer first, as datagrams of this time.
+  // The rank becomes a member. Datagrams that its process kept from ranks that are members already
+  // are told to the observer first, as datagrams of this time.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
   // As Communicator::abort(): the open call fails before this returns, and its client is told.
-  // Whether everything of it that was open has failed with kCancelled.
+  // Returns true if all its open operations have failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
   // As leave(), but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
@@ -102,17 +102,17 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   const collective::Node& node(std::uint32_t process) const { return *processes_[process].node; }
   // No live rank has anything open, confirmations included.
   bool idle() const;
-  // Null: nothing is sealed.
+  // Returns null if nothing is sealed.
   const seal::Associations* seals(std::uint32_t process) const {
     return processes_[process].seals.get();
   }
-  // Null: nothing is sealed, and addresses do not matter.
+  // Returns null if nothing is sealed: addresses do not matter then.
   const Addresses* addresses() const { return addresses_ ? &*addresses_ : nullptr; }
-  // Null: nothing is sealed.
+  // Returns null if nothing is sealed.
   const seal::Roaming* roaming(std::uint32_t process) const {
     return processes_[process].roaming.get();
   }
-  // What a process forwarded for others.
+  // Returns counts of the datagrams that a process forwarded for others.
   const seal::Forwarding::Counters& forwarded(std::uint32_t process) const {
     return processes_[process].forwarding.counters();
   }
@@ -134,14 +134,14 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload;
     Ecn ecn = Ecn::none;
   };
-  // One that waits; its payload is held.
+  // A datagram that waits; its payload is held.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
     Ecn ecn = Ecn::none;
   };
-  // What a process is to send on for others, sealed for its hop; its payload is held.
+  // A datagram that a process is to send on for others, sealed for its hop; its payload is held.
   struct Onward {
     Rank to = kNoRank;
     std::uint32_t payload = kNoPayload;
@@ -153,12 +153,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t process = 0;
     std::uint32_t communicator = 0;
     std::uint32_t rank = 0;
-    collective::Member* member = nullptr;  // null: not opened yet
+    collective::Member* member = nullptr;  // null before it is opened
     std::unique_ptr<collective::Member> former;
     collective::Request request;
-    std::vector<collective::Request> messages;  // of the open call
+    std::vector<collective::Request> messages;  // requests of the open call
     Call call;
-    Client* client = nullptr;  // of the open call
+    Client* client = nullptr;  // client of the open call
     Client* leaver = nullptr;  // to be told that the rank has left
     bool aborted = false;
   };
@@ -171,26 +171,26 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   };
   struct Process {
     std::unique_ptr<collective::Node> node;
-    std::unique_ptr<NullExchange> exchange;     // null: nothing is sealed
+    std::unique_ptr<NullExchange> exchange;     // null if nothing is sealed
     std::unique_ptr<seal::Associations> seals;  // likewise
     std::unique_ptr<seal::Roaming> roaming;     // likewise
     seal::Forwarding forwarding;
     seal::RelayShares shares;
     std::vector<Onward> onward;
-    std::optional<impairment::FaultPlan> faults;  // of what arrives here
-    std::vector<Seat*> seats;                     // whose member is one of the node's
+    std::optional<impairment::FaultPlan> faults;  // faults of datagrams that arrive here
+    std::vector<Seat*> seats;                     // seats whose member is one of the node's
     Instant wake_at =
         Instant::infinite_future();  // the armed wake-up; an event of another time is void
     Uplink uplink;
     bool pump_due = false;
     bool paused = false;
     bool dead = false;
-    std::vector<Kept> socket;  // of a paused process
+    std::vector<Kept> socket;  // datagrams that wait while the process is paused
     std::size_t socket_bytes = 0;
     std::uint64_t socket_losses = 0;
-    std::vector<std::uint32_t> hearers;  // of its multicast
+    std::vector<std::uint32_t> hearers;  // processes that hear its multicast
     collective::Lobby lobby;             // as the node's own
-    // What the node puts together, for the observers; by sender
+    // Pieces that the node puts together, for the observers; by sender
     std::vector<protocol::Pieces> arriving;
   };
 
@@ -251,7 +251,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   static bool is_done(const Seat& seat);
   static CallResult result_of(Instant now, const Seat& seat);
 
-  const std::size_t socket_bytes_;  // what a socket holds
+  const std::size_t socket_bytes_;  // room of a socket
   EventQueue& queue_;
   Network& network_;
   std::vector<protocol::EndpointConfig> configs_;  // by rank, of the first communicator
@@ -262,12 +262,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;
   std::vector<std::byte> train_bytes_;  // in a row
-  std::vector<std::byte> sealed_;       // the same, sealed
+  std::vector<std::byte> sealed_;       // a sealed train or path message
   std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
   std::vector<std::byte> relayed_;      // one that is sealed for a relay
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged
   bool contents_ = true;
-  bool ecn_capable_ = false;        // what processes send may be marked
+  bool ecn_capable_ = false;        // datagrams that processes send may be marked
   std::vector<std::byte> arrived_;  // without contents: a header, and zeros behind it
   std::uint64_t injected_losses_ = 0;
   std::uint64_t socket_losses_ = 0;

@@ -1,5 +1,5 @@
-// Whoever wants to watch the core endpoints from outside: checkers, one for each communicator.
-// Ranks are those of the communicator. All calls are in the order of events.
+// Interface to watch the core endpoints from outside: checkers, one for each communicator. Ranks
+// are those of the communicator. All calls are in the order of events.
 #pragma once
 
 #include "base/time.h"
@@ -28,8 +28,8 @@ class CoreObserver {
   // `call.spec` and the buffers it names are as the caller gave them: before the engine sees them.
   virtual void on_submit(Instant now, std::uint32_t rank, const Call& call) = 0;
 
-  // Before the engine of `rank` sees it. What a paused rank's socket holds is told when the rank
-  // reads it.
+  // Called before the engine of `rank` sees the datagram. Datagrams in a paused rank's socket are
+  // told when the rank reads them.
   virtual void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from,
                            ByteSpan datagram) = 0;
 

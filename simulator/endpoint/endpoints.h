@@ -1,4 +1,4 @@
-// What sits at the ranks and moves tensors over the network. Two kinds: the shipping core
+// The endpoints at the ranks, which move tensors over the network. Two kinds: the shipping core
 // (core_endpoints.h), and a ring over a transport that recovers every loss (tcp_ring.h).
 #pragma once
 
@@ -38,38 +38,43 @@ const char* to_string(CallKind kind);
 struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
-  std::uint64_t bytes = 0;  // of the whole float32 tensor
-  // What the core is asked to do; null for a ring, which only counts, and for messages that are
-  // operations of their own. Valid until done.
+  std::uint64_t bytes = 0;  // bytes of the whole float32 tensor
+  // The operation that the core is asked to do. Null for a ring, which only counts, and for
+  // messages that are operations of their own. Valid until done.
   const collective::OperationSpec* spec = nullptr;
-  // Uneven blocks: elements that each rank sends each, by sender and by receiver within. Empty:
-  // even.
+  // Uneven blocks: elements that each rank sends each, by sender and by receiver within. Without
+  // entries blocks are even.
   std::span<const std::size_t> lengths;
-  // For kind messages: all at once, in this order; of an exchange what `spec` consists of.
+  // For kind messages: all at once, in this order. For an exchange: the messages that make up
+  // `spec`.
   std::span<const collective::OperationSpec> messages;
 };
 
-// What became of a call, as far as all kinds of endpoints know it. Counts are of data packets.
+// Outcome of a call, as far as all kinds of endpoints know it. Counts are of data packets.
 struct CallResult {
   Status status;
   std::int64_t submitted_ns = 0;
   std::int64_t done_ns = 0;
-  std::uint64_t expected = 0;       // packets that peers were to send this rank
-  std::uint64_t arrived = 0;        // of those, arrived before settling; repaired ones included
+  std::uint64_t expected = 0;  // packets that peers were to send this rank
+  // expected packets that arrived before settling; repaired ones included
+  std::uint64_t arrived = 0;
   std::uint64_t arrived_first = 0;  // without repaired ones
   std::uint64_t bytes_sent = 0;     // datagram payloads, headers and repairs included
   double contributors_mean =
-      0;  // over the packets of the rank's shard, its own contribution included; 0: no reduce half
+      // mean over the packets of the rank's shard, its own contribution included; 0 without a
+      // reduce half
+      0;
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
-  // The core's, valid during on_done only; of messages only that of an exchange
+  // The core's report, valid during on_done only; for messages only that of an exchange
   const CollectiveReport* report = nullptr;
-  std::span<const collective::Request> messages;  // of kind messages; valid during on_done only
-  const collective::Request* request = nullptr;   // of which `report` is
+  // requests of kind messages; valid during on_done only
+  std::span<const collective::Request> messages;
+  const collective::Request* request = nullptr;  // the request that `report` belongs to
 };
 
-// Whether there is a result to look at: an exact spread that is incomplete is an error, and leaves
-// what came, with zeros for the rest.
+// Returns true if there is a result to look at. An exact spread that is incomplete is an error, and
+// leaves what came, with zeros for the rest.
 inline bool has_result(const CallResult& result) {
   return result.status.ok() || (result.report != nullptr && !result.report->complete);
 }

@@ -1,10 +1,10 @@
-// What one rank of a ring sends to its successor and gets from its predecessor in one call: slices,
+// Slices that one rank of a ring sends to its successor and gets from its predecessor in one call,
 // in order.
 //
 // all_reduce, reduce_scatter, all_gather: the tensor is cut into one chunk a rank and each chunk
-// into slices. In step s rank r sends chunk r - s and gets chunk r - s - 1, so what it gets as
-// slice i is what it sends on as slice i + slices_per_chunk; the first chunk is its own. broadcast
-// is a pipeline from rank 0 to the last one: what comes is passed on.
+// into slices. In step s rank r sends chunk r - s and gets chunk r - s - 1. So slice i that it gets
+// is slice i + slices_per_chunk that it sends on; the first chunk is its own. broadcast is a
+// pipeline from rank 0 to the last one: each rank passes on what comes.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace leeway::sim {
 
 class RingPlan {
  public:
-  RingPlan() = default;  // nothing to do
+  RingPlan() = default;  // a plan without slices
 
-  // Nothing for kinds that no ring is for.
+  // Returns nullopt for kinds that no ring is for.
   static std::optional<RingPlan> make(CallKind kind, std::uint64_t bytes, std::uint32_t rank,
                                       std::uint32_t ranks);
 
   std::uint64_t slices_out() const { return slices_out_; }
   std::uint64_t slices_in() const { return slices_in_; }
-  // So many slices can be sent when so many have been received.
+  // Returns how many slices can be sent once `received` slices have come.
   std::uint64_t ready(std::uint64_t received) const;
   std::uint64_t bytes_out(std::uint64_t slice) const { return slice_bytes(rank_, slice); }
   std::uint64_t bytes_in(std::uint64_t slice) const {
@@ -39,7 +39,7 @@ class RingPlan {
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
   std::uint64_t elements_ = 0;
-  std::uint64_t chunks_ = 1;  // that the tensor is cut into
+  std::uint64_t chunks_ = 1;  // chunks that the tensor is cut into
   std::uint64_t slices_per_chunk_ = 1;
   std::uint64_t own_slices_ = 0;  // to be sent before anything came
   std::uint64_t slices_out_ = 0;

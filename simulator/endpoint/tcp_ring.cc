@@ -16,7 +16,7 @@ constexpr std::uint64_t kNoticeBytes = 32;
 
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
-// Of an event's argument; the rest of a deadline's is the call.
+// Bits of an event's argument for its step; the rest of a deadline's argument is the call.
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
 
@@ -133,7 +133,8 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
                                 options_[number], host);
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
-  // It had opened the call that the sender opens now, and told it to a connection that is gone.
+  // The receiver had opened the call that the sender opens now, and told it to a connection that is
+  // gone.
   if (receiver.begun && receiver.calls == nodes_[number].calls) post(now, to, receiver.posted);
 }
 

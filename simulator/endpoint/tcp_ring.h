@@ -42,7 +42,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
 
-  // Of the connection from `rank` to its successor, since it was established.
+  // Returns the connection from `rank` to its successor, since it was established.
   const TcpFlow& connection(std::uint32_t rank) const { return *lines_[rank].data; }
 
  private:
@@ -61,7 +61,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   };
   struct Node {
     Call call;
-    Client* client = nullptr;  // of the open call
+    Client* client = nullptr;  // client of the open call
     RingPlan plan;
     std::uint64_t calls = 0;  // submitted
     Instant submitted{0};
@@ -72,9 +72,9 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
     bool begun = false;
     bool paused = false;
     bool dead = false;
-    std::vector<Packet> socket;  // what came meanwhile
+    std::vector<Packet> socket;  // packets that came meanwhile
     std::uint64_t bytes_sent = 0;
-    std::uint64_t bytes_sent_before = 0;  // the open call
+    std::uint64_t bytes_sent_before = 0;  // bytes sent before the open call
     std::uint64_t repaired_before = 0;
     Uplink uplink;
   };
@@ -111,7 +111,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   EventQueue& queue_;
   Network& network_;
   Duration deadline_{0};
-  std::vector<TcpOptions> options_;  // of the line from a rank
+  std::vector<TcpOptions> options_;  // options of the line from a rank
   std::vector<Line> lines_;          // by the sending rank
   std::vector<Node> nodes_;
 };

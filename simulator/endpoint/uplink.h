@@ -27,9 +27,9 @@ class Uplink {
     bits_per_second_ = std::max<std::uint64_t>(line.bits_per_second, 1);
   }
 
-  // Whether something may be handed over now. Once it was full it takes nothing before half of it
-  // has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets, not for
-  // each.
+  // Returns true if something may be handed over now. Once it was full it takes nothing before half
+  // of it has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets, not
+  // for each.
   bool has_room(Instant now, Network& network) {
     if (now < writable_at_) return false;
     if (free_at(now, network) == now) return true;

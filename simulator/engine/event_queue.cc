@@ -1,4 +1,4 @@
-// The rarer half of EventQueue: what happens when no event of this instant is left.
+// The rarer half of EventQueue: it runs when no event of this instant is left.
 #include "engine/event_queue.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace leeway::sim {
 namespace {
 
-// A list of up to so many events is looked through for its first one before it is spread. Lone
+// A list of up to kShortList events is looked through for its first one before it is spread. Lone
 // far-off timers then become due in one step instead of one step a level.
 constexpr int kShortList = 4;
 
@@ -23,7 +23,8 @@ void EventQueue::advance() {
   advance_until(INT64_MAX);
 }
 
-// The same up to a limit: a slot that begins after it stays as it is. False if nothing is due.
+// As advance() up to a limit: a slot that begins after it stays as it is. Returns false if nothing
+// is due.
 bool EventQueue::advance_until(std::int64_t limit_ns) {
   while (due_.first == kNone) {
     const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));

@@ -31,8 +31,9 @@ namespace leeway::sim {
 
 struct Event {
   std::int64_t time_ns = 0;
-  std::uint64_t sequence = 0;  // the how-manieth push, from 0
-  std::uint32_t target = 0;    // whom it concerns; the queue does not look at this and what follows
+  std::uint64_t sequence = 0;  // number of the push, from 0
+  // receiver of the event; the queue does not look at this and what follows
+  std::uint32_t target = 0;
   std::uint32_t kind = 0;
   std::uint64_t argument = 0;
 };
@@ -40,27 +41,29 @@ static_assert(sizeof(Event) == 32, "two events to a cache line");
 
 class EventQueue {
  public:
-  // Room for so many pending events without allocation. A queue holds at most 2^32 - 1.
+  // `expected`: pending events that there is room for without allocation. A queue holds at most
+  // 2^32 - 1.
   explicit EventQueue(std::size_t expected = 0);
 
   // Adds an event. `time` is not before now(): the past cannot be changed.
   void push(Instant time, std::uint32_t target, std::uint32_t kind, std::uint64_t argument);
 
-  // Takes out the next event and advances now() to it. False, with everything unchanged, if none
-  // is pending.
+  // Takes out the next event and advances now() to it. Returns false, with everything unchanged, if
+  // none is pending.
   bool pop(Event& event);
 
-  // The same for who follows a real clock: takes out only what is due by `limit`, and never moves
-  // now() beyond it, so that events of the time between can still be pushed.
+  // As pop(), for a caller that follows a real clock. It takes out only events that are due by
+  // `limit`, and never moves now() beyond it, so that events of the time between can still be
+  // pushed.
   bool pop_until(Instant limit, Event& event);
 
   // No event is due before this; exact where few events are pending. Instant::infinite_future() of
   // an empty queue.
   Instant next_not_before() const;
 
-  // The next events, at most as many as asked for, nearest first; good until the next push or pop.
-  // For who wants to fetch into the cache what they will touch. It looks a few hundred
-  // nanoseconds ahead at most, and what is pushed in between may come before them.
+  // Visits the next events, at most `count`, nearest first; good until the next push or pop. A
+  // caller can fetch into the cache what they will touch. It looks a few hundred nanoseconds ahead
+  // at most, and later pushes may come before them.
   template <typename Visitor>
   void look_ahead(int count, Visitor&& visit) const;
 
@@ -71,7 +74,7 @@ class EventQueue {
   Instant now() const { return {static_cast<std::int64_t>(now_ns_)}; }
 
  private:
-  // A time is read as digits of so many bits, one a level. Measured: README.md.
+  // A time is read as digits of kDigitBits bits, one a level. Measured: README.md.
   static constexpr int kDigitBits = 8;
   static constexpr std::size_t kSlots = std::size_t{1} << kDigitBits;
   static constexpr std::size_t kLevels = (63 + kDigitBits - 1) / kDigitBits;

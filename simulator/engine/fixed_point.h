@@ -22,7 +22,7 @@ constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((Wide{a} * b + (kOneF63 >> 1)) >> 63);
 }
 
-// Of x >= 0; scaling by a power of two is exact, the fraction that remains is cut off.
+// Converts x >= 0. Scaling by a power of two is exact; the fraction that remains is cut off.
 constexpr std::uint64_t to_f32(double x) {
   return static_cast<std::uint64_t>(x * 0x1p32);
 }
@@ -106,7 +106,7 @@ constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) 
 // below it by more than 2^-31.
 constexpr std::uint64_t negative_log2(std::uint64_t n) {
   const int zeros = std::countl_zero(n);
-  const std::uint64_t mantissa = n << zeros << 1 >> 32;  // of 1.m, leading one dropped
+  const std::uint64_t mantissa = n << zeros << 1 >> 32;  // the fraction of 1.m, leading one dropped
   return (static_cast<std::uint64_t>(zeros) + 1) * kOneF32 -
          internal::interpolate(internal::kLog2Table, mantissa);
 }

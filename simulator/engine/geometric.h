@@ -21,7 +21,7 @@ namespace leeway::sim {
 
 class GeometricDistance {
  public:
-  // What is returned when no success is in sight: always for p = 0.
+  // Result of a draw without a success in sight: always for p = 0.
   static constexpr std::uint64_t kNever = UINT64_MAX;
 
   constexpr explicit GeometricDistance(Probability success) {

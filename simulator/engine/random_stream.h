@@ -21,7 +21,8 @@
 
 namespace leeway::sim {
 
-// What the draws decide. The numbers are part of every recorded run: append only, at most 255.
+// The decision that a draw is for. The numbers are part of every recorded run: append only, at most
+// 255.
 enum class Purpose : std::uint8_t {
   loss = 0,
   delay = 1,
@@ -35,8 +36,8 @@ enum class Purpose : std::uint8_t {
   swarm = 9,  // the scenario itself, drawn from a seed
   traffic = 10,
   clock = 11,    // skew and jumps
-  route = 12,    // which of several equal paths
-  message = 13,  // which messages the ranks send each other
+  route = 12,    // choice among several equal paths
+  message = 13,  // choice of the messages that ranks send each other
   member = 14,   // when processes join, use and leave further communicators
   spoil = 15,    // infinities and NaNs among contributions
 };
@@ -66,8 +67,8 @@ class RandomStream {
   // Uniform in [0, 1), every value a multiple of 2^-53.
   double unit53() { return to_unit(u64()); }
 
-  // True with probability p, to 2^-63. Two words for every p, so that changing p moves no later
-  // draw.
+  // Returns true with probability p, to 2^-63. Two words for every p, so that changing p moves no
+  // later draw.
   bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
 
   // Every order of the elements with equal probability (Fisher and Yates).
@@ -96,7 +97,7 @@ class RandomStream {
   PhiloxKey key_;
   std::array<std::uint32_t, 2> entity_;
   std::uint32_t purpose_word_;
-  std::uint32_t left_ = 0;  // of words_, the last ones
+  std::uint32_t left_ = 0;  // words of words_ that are unused, the last ones
   std::uint64_t block_ = 0;
   PhiloxCounter words_{};
 };

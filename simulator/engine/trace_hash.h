@@ -28,7 +28,7 @@ class TraceHash {
     (mix(static_cast<std::uint64_t>(words)), ...);
   }
 
-  // The same for words whose number is known at run time only.
+  // As add(), for words whose number is known at run time only.
   void add_span(Instant time, std::uint32_t kind, std::uint32_t entity,
                 std::span<const std::uint64_t> words) {
     begin_record(time, kind, entity, words.size());

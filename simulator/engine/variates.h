@@ -29,7 +29,7 @@ std::int64_t pareto(RandomStream& stream, std::int64_t minimum_ns, std::uint64_t
 // trial, 1.27 trials on average.
 std::int64_t standard_normal_f32(RandomStream& stream);
 
-// May be negative: what a negative time means is for the caller to say.
+// May be negative; the caller defines the meaning of a negative time.
 std::int64_t normal(RandomStream& stream, std::int64_t mean_ns, std::int64_t deviation_ns);
 
 // exp of a normal number: `sigma_f32` is the deviation of the logarithm, at most 16. The mean is

@@ -1,12 +1,12 @@
 // CoDel's control law, RFC 8289: when to drop from a queue whose packets have waited longer than
 // `target` for at least `interval`.
 //
-// Asked once per packet in the order of dequeueing. The RFC looks into the queue after it dropped
-// a packet and goes on with the next; here the next one is simply the next call, at the same time.
-// A queue found empty needs no call: the packet that ends it waited for nothing, which says the
-// same. One deviation: the RFC spares a queue of less than one packet. What comes later is not
-// known here, so a wait of less than the time of one full packet is spared instead (section 4.4 of
-// the RFC asks for a target of at least that on slow links).
+// Asked once per packet in the order of dequeueing. The RFC looks into the queue after it dropped a
+// packet and goes on with the next; here the next one is simply the next call, at the same time. A
+// queue found empty needs no call: the packet that ends it waited for nothing, which says the same.
+// One deviation: the RFC spares a queue of less than one packet. Later packets are not known here,
+// so a wait of less than the time of one full packet is spared instead (section 4.4 of the RFC asks
+// for a target of at least that on slow links).
 #pragma once
 
 #include <cstdint>

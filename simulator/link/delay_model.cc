@@ -97,7 +97,8 @@ std::int64_t DelayModel::from_values() {
   }
   const std::uint64_t place = std::uint64_t{draws_.next()} * (values_ns_.size() - 1);
   const std::size_t i = place >> 32;
-  const auto rest = static_cast<std::int64_t>((place & UINT32_MAX) >> 12);  // of 2^20
+  // remainder, in units of 2^-20
+  const auto rest = static_cast<std::int64_t>((place & UINT32_MAX) >> 12);
   return values_ns_[i] + ((values_ns_[i + 1] - values_ns_[i]) * rest >> 20);
 }
 

@@ -25,17 +25,18 @@ enum class DelayShape : std::uint8_t {
 // netem; jitter beyond the delay therefore moves the mean.
 struct DelayOptions {
   DelayShape shape = DelayShape::uniform;
-  std::int64_t delay_ns = 0;            // 0 to kDelayMaxNs
-  std::int64_t jitter_ns = 0;           // 0 to kDelayMaxNs; 0 for table and trace
-  double correlation = 0;               // of one packet's random number with the next's; narrows
-                                        // the distribution as netem's does
+  std::int64_t delay_ns = 0;   // 0 to kDelayMaxNs
+  std::int64_t jitter_ns = 0;  // 0 to kDelayMaxNs; 0 for table and trace
+  // correlation of one packet's random number with the next's; narrows the distribution as netem's
+  // does
+  double correlation = 0;
   std::vector<std::int64_t> values_ns;  // table: 2 or more, rising, at equal steps of probability
                                         // from the least to the greatest; trace: 1 or more
   bool keep_order = false;              // a packet waits for the one sent before it
 };
 
 inline constexpr std::int64_t kDelayMaxNs = 600'000'000'000;  // keeps every product in 64 bits
-inline constexpr std::size_t kDelayValuesMax = std::size_t{1} << 20;  // the same
+inline constexpr std::size_t kDelayValuesMax = std::size_t{1} << 20;  // for the same reason
 
 // Names the parameter that is out of range, its value and its range.
 Status check_delay(const DelayOptions& options);
@@ -65,7 +66,7 @@ class DelayModel {
   bool keep_order_;
   std::int64_t delay_ns_;
   std::int64_t jitter_ns_;
-  const QuantileTable* quantiles_ = nullptr;  // of the shapes with one
+  const QuantileTable* quantiles_ = nullptr;  // table of the shapes that have one
   std::vector<std::int64_t> values_ns_;
   std::size_t next_value_ = 0;
   std::int64_t last_arrival_ns_ = INT64_MIN;

@@ -117,8 +117,8 @@ class LossModel {
   static Result<LossModel> make(std::span<const LossOptions> any_of, std::uint64_t seed,
                                 std::uint64_t link);
 
-  // The same for another link, as make() would give it, but sharing what is large. This model has
-  // not been asked yet.
+  // Returns the model of another link, as make() would give it, but with the large tables shared.
+  // This model has not been asked yet.
   LossModel for_link(std::uint64_t seed, std::uint64_t link) const;
 
   bool loses_nothing() const { return parts_.empty(); }

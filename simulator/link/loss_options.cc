@@ -42,7 +42,7 @@ Status check(const FourState& chain) {
 }
 
 Status check(const BurstLoss& bursts) {
-  if (!(bursts.burst >= 1.0 && bursts.burst <= kBurstMax)) {  // true for NaN
+  if (!(bursts.burst >= 1.0 && bursts.burst <= kBurstMax)) {  // NaN fails, too
     return Status::error(StatusCode::kInvalidArgument,
                          "bursts.burst=%g: a mean burst is 1 to %g packets", bursts.burst,
                          kBurstMax);

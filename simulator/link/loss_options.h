@@ -1,4 +1,4 @@
-// What a user says about a link's losses. Names and meanings are netem's where netem has the model;
+// A user's settings for a link's losses. Names and meanings are netem's where netem has the model;
 // probabilities are numbers from 0 to 1 where netem's command takes percent.
 //
 // Packets are numbered from 0 per link, in the order in which they are offered.

@@ -42,7 +42,7 @@ Row burst_starts(const LossChain& chain) {
   return only_lost(times(received, transitions(chain)), chain);
 }
 
-// Ends the sum over lags: what a geometric tail below this adds is lost in rounding.
+// Ends the sum over lags: below this, the remainder of a geometric tail is lost in rounding.
 constexpr double kNegligible = 1e-9;
 constexpr std::uint64_t kLagsMax = 10'000'000;
 

@@ -1,5 +1,5 @@
-// What a LossChain does in the long run, in closed form over its matrix: the figures a run is held
-// against. Plain double arithmetic outside the event path.
+// Long-run figures of a LossChain, in closed form over its matrix, for comparison with a run. Plain
+// double arithmetic outside the event path.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace {
 
 using Cumulative = std::array<Probability, LossChain::kStates>;
 
-// What rounding leaves over goes to the last weight above zero.
+// The last weight above zero takes the remainder of rounding.
 Cumulative cumulative(const LossChain::Row& weights, double total) {
   Cumulative below;
   double sum = 0;

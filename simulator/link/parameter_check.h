@@ -9,7 +9,7 @@
 namespace leeway::sim {
 
 inline Status check_probability(const char* name, double value) {
-  if (value >= 0.0 && value <= 1.0) return {};  // false for NaN
+  if (value >= 0.0 && value <= 1.0) return {};  // NaN fails, too
   return Status::error(StatusCode::kInvalidArgument, "%s=%g: a probability lies between 0 and 1",
                        name, value);
 }

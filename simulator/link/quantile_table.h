@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 class QuantileTable {
  public:
-  static constexpr std::size_t kIntervals = 4096;  // as many as netem's entries
+  static constexpr std::size_t kIntervals = 4096;  // netem's table has 4096 entries as well
   static constexpr int kUnitBits = 20;             // a value of 1 is 2^20
   using Knots = std::array<std::int32_t, kIntervals + 1>;
 

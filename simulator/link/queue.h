@@ -54,7 +54,7 @@ class WaitingPackets {
   std::uint64_t bytes() const { return bytes_; }
   std::uint32_t packets() const { return end_ - first_; }
 
-  // What the next calls will touch.
+  // Fetches the memory that the next calls will touch into the cache.
   void prefetch() const {
     __builtin_prefetch(&ring_[first_ & mask_]);
     __builtin_prefetch(&ring_[end_ & mask_], 1);

@@ -18,7 +18,7 @@ Status check_room(const QueueOptions& options) {
               check_count("queue.trim_room_bytes", options.trim_room_bytes, 0, kQueueBytesMax));
 }
 
-// Of a recorded line's bytes per second the mean.
+// Returns the rate in bytes per second; a recorded line's mean rate.
 double bytes_per_second(const QueueOptions& options) {
   if (options.deliveries_ns.empty()) return static_cast<double>(options.bits_per_second) / 8;
   const double bytes = options.delivery_bytes * static_cast<double>(options.deliveries_ns.size());

@@ -1,4 +1,4 @@
-// What a user says about the queue before a link of limited rate.
+// A user's settings for the queue before a link of limited rate.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace leeway::sim {
 struct QueueOptions {
   std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
 
-  // In place of the rate, if not empty: times of delivery_bytes each, repeated (trace_line.h). Of
-  // 1 to kDeliveriesMax, from 0 on, not falling, the last above 0. mahimahi has 1504 bytes.
+  // Times of delivery_bytes each, repeated (trace_line.h). If there are any, they replace the rate.
+  // 1 to kDeliveriesMax times, from 0 on, not falling, the last above 0. mahimahi has 1504 bytes.
   std::vector<std::int64_t> deliveries_ns;
   std::uint32_t delivery_bytes = 1504;  // 1 or more
 
@@ -21,24 +21,25 @@ struct QueueOptions {
   std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most a day's worth
   std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
 
-  // A packet that does not fit is cut to its first trim_bytes and queued in its place in line if
-  // it fits into max_bytes + trim_room_bytes then; packets as short as that already may use the
-  // room too. 0: none is cut. As in NDP and Ultra Ethernet, but without their priority for cut
+  // A packet that does not fit is cut to its first trim_bytes and queued in its place in line if it
+  // fits into max_bytes + trim_room_bytes then. Packets as short as that already may use the room
+  // too. 0 turns trimming off. As in NDP and Ultra Ethernet, but without their priority for cut
   // packets. Not together with CoDel.
   std::uint32_t trim_bytes = 0;
   std::uint64_t trim_room_bytes = 0;  // 0 to kQueueBytesMax
 
-  // RED on the length of the queue at this moment, as data-centre switches have it (DCTCP, DCQCN):
-  // a packet that finds less than red_min_bytes goes unharmed, one that finds red_max_bytes or more
+  // RED on the current length of the queue, as data-centre switches have it (DCTCP, DCQCN): a
+  // packet that finds less than red_min_bytes goes unharmed, one that finds red_max_bytes or more
   // is hit, and the probability rises linearly from 0 to red_probability in between. Equal minimum
-  // and maximum are DCTCP's threshold. 0: none is hit. A hit packet is marked if it is ECN-capable,
-  // dropped otherwise.
+  // and maximum are DCTCP's threshold. A maximum of 0 turns RED off. A hit packet is marked if it
+  // is ECN-capable, dropped otherwise.
   std::uint64_t red_min_bytes = 0;
   std::uint64_t red_max_bytes = 0;
   double red_probability = 1;
 
-  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes. 0: none.
-  // The RFC has a target of 5 ms and an interval of 100 ms. Marks instead of drops where it can.
+  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes; a target of
+  // 0 turns it off. The RFC has a target of 5 ms and an interval of 100 ms. Marks instead of drops
+  // where it can.
   std::int64_t codel_target_ns = 0;
   std::int64_t codel_interval_ns = 100'000'000;
   std::uint32_t codel_packet_bytes = 1500;

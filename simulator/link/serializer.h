@@ -35,7 +35,8 @@ class Serializer {
     return end();
   }
 
-  // Whether everything sent is out. The last bit is out before a packet of the same time comes.
+  // Returns true if everything sent is out. The last bit is out before a packet of the same time
+  // comes.
   bool idle(std::int64_t now_ns) const {
     return now_ns > free_ns_ || (now_ns == free_ns_ && rest_ == 0);
   }
@@ -43,7 +44,8 @@ class Serializer {
  private:
   std::int64_t end() const { return free_ns_ + (rest_ > 0 ? 1 : 0); }
 
-  static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;  // of a byte at 1 bit/s
+  // time of a byte at 1 bit/s
+  static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;
 
   std::uint64_t rate_;
   std::int64_t free_ns_ = INT64_MIN;  // end of the last packet, whole ns ...

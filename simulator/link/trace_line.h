@@ -1,5 +1,6 @@
-// A line whose capacity was recorded: at each of the listed times it can send so many bytes, and
-// what is not used then is lost. mahimahi's delivery traces (mm-link) in nanoseconds.
+// A line whose capacity was recorded: at each of the listed times it can send a fixed number of
+// bytes, and bytes that are not used then are lost. mahimahi's delivery traces (mm-link) in
+// nanoseconds.
 //
 // A packet may use several opportunities, and several packets one; it has left with its last byte.
 // The list begins again at its last time.

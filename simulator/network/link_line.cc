@@ -85,7 +85,7 @@ void LinkLine::add_faults(const LinkProperties& properties, const LinkTables& ta
   in_order_ = in_order_ && properties.reorder == 0;
 }
 
-// What the link promised about the order stays: packets are on their way.
+// The link keeps its promise about the order: packets are on their way.
 void LinkLine::set_calm() {
   losses_.reset();
   fate_ = nullptr;
@@ -106,7 +106,7 @@ LinkLine::Passage LinkLine::pass(std::int64_t now_ns, Packet& packet) {
   return passage;
 }
 
-// False if it is dropped there.
+// Returns false if the packet is dropped there.
 bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
                        std::int64_t& out_ns) {
   const sim::Passage queued = queue_->enqueue(now_ns, packet.bytes, packet.ecn_capable);

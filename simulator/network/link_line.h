@@ -1,5 +1,6 @@
-// What becomes of a packet on one link, decided when it enters: queue and line, losses, corruption,
-// duplication, delays. No events, no packets under way, no counters: network.h has those.
+// A packet's fate on one link, decided when it enters: queue and line, losses, corruption,
+// duplication, delays. It has no events, no packets in flight, and no counters: network.h has
+// those.
 //
 // All draws come from streams named by seed, link and purpose, so that one setting more on a link
 // moves the draws of no other, nor those of another link.
@@ -22,7 +23,7 @@
 
 namespace leeway::sim {
 
-// What all links of the same properties share, because it is large.
+// Tables that all links of the same properties share, because they are large.
 struct LinkTables {
   explicit LinkTables(const LinkProperties& properties);
 
@@ -109,7 +110,7 @@ class LinkLine {
   std::unique_ptr<Faults> faults_;
   std::int64_t fixed_delay_ns_ = 0;
   std::int64_t reorder_by_ns_ = 0;
-  std::vector<DelayModel> delays_;  // those that vary
+  std::vector<DelayModel> delays_;  // delays that vary
   bool in_order_ = true;
   bool at_once_ = false;
 };

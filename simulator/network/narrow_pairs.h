@@ -14,7 +14,7 @@ class NarrowPairs {
 
   explicit NarrowPairs(std::uint32_t ranks) : ranks_(ranks), rows_(ranks) {}
 
-  // From now on; kAny: of any length.
+  // Lets packets of `bytes` at most pass from now on; kAny lets all pass.
   void set(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     LEEWAY_ASSERT(from < ranks_ && to < ranks_);
     if (rows_[from].empty()) rows_[from].resize(ranks_, kAny);
@@ -30,7 +30,7 @@ class NarrowPairs {
 
  private:
   std::uint32_t ranks_;
-  bool any_ = false;                              // of them ever was
+  bool any_ = false;                              // a pair was ever narrow
   std::vector<std::vector<std::uint32_t>> rows_;  // by from; empty until needed
 };
 

@@ -18,7 +18,7 @@ std::size_t index_of(Traffic traffic) {
   return static_cast<std::size_t>(traffic);
 }
 
-// All that decides what becomes of a packet, and whose it is.
+// All facts that decide a packet's fate and its owner.
 std::uint64_t trace_word(const Packet& packet) {
   const std::uint64_t flags =
       std::uint64_t{packet.ecn_capable} | std::uint64_t{packet.marked} << 1 |
@@ -258,7 +258,7 @@ void Network::count(Link& link, const LinkLine::Passage& passage, const Packet& 
   counters.reordered += passage.held_back;
 }
 
-// Under way on the link from now on.
+// Puts the packet in flight on the link.
 void Network::file(std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns) {
   Link& link = *links_[number];
   if (!link.line.in_order()) {
@@ -340,7 +340,8 @@ void Network::expect(const Packet& packet) const {
   if (receiver != nullptr) receiver->expect(packet);
 }
 
-// What arrives at this instant and was under way before: receivers may send onto this very link.
+// Delivers all packets that arrive at this instant and were in flight before: receivers may send
+// onto this very link.
 void Network::arrive_all(Instant now, std::uint32_t number) {
   Link& link = *links_[number];
   const std::uint32_t last = link.packets.last;

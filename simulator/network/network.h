@@ -3,7 +3,7 @@
 // Per link, in this order: queue and line (link/queue.h), losses, corruption, duplication, delays.
 // All of it is decided when the packet enters the link, so a packet costs one event a link: its
 // arrival at the far end. A link that keeps the order is a ring with one pending event, however
-// many packets are under way on it.
+// many packets are in flight on it.
 //
 // Deterministic: depends on topology, seed and the order of send() only. One run is one thread.
 #pragma once
@@ -38,7 +38,7 @@ enum class EventKind : std::uint32_t {
   member = 5,    // run/: a member of a further communicator has something to do
 };
 
-// Whoever wants to watch: traces and checkers. `link` is kArrived where none is concerned.
+// Interface to watch packets: traces and checkers. `link` is kArrived where no link is concerned.
 class PacketObserver {
  public:
   virtual ~PacketObserver() = default;
@@ -65,18 +65,18 @@ class Network {
   void attach(Traffic traffic, PacketReceiver& receiver) {
     receivers_[static_cast<std::size_t>(traffic)] = &receiver;
   }
-  void observe(PacketObserver* observer) { observer_ = observer; }  // null: nobody
+  void observe(PacketObserver* observer) { observer_ = observer; }  // null removes it
 
   PayloadPool& payloads() { return payloads_; }
 
-  // From now on packets between these ranks are lost, in this direction, also those under way
-  // (counted when they would have arrived); or no longer. Calls nest: blocked twice must be
-  // unblocked twice.
+  // Loses packets between these ranks from now on, in this direction, also those in flight (counted
+  // when they would have arrived). unblock() ends that. Calls nest: blocked twice must be unblocked
+  // twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
-  // From now on longer packets of one rank to the other are lost where they enter;
-  // NarrowPairs::kAny: none is too long. What is shared by several receivers passes.
+  // Loses longer packets of one rank to the other from now on, where they enter. With
+  // NarrowPairs::kAny none is too long. Packets that several receivers share pass.
   void narrow(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     narrow_.set(from, to, bytes);
   }
@@ -119,7 +119,7 @@ class Network {
     LinkLine line;
     LinkId id;
     bool scheduled = false;     // an event for the first of `packets` is pending
-    PacketStore::List packets;  // under way on it; only of a link that keeps the order
+    PacketStore::List packets;  // in flight on it; only of a link that keeps the order
     alignas(64) LinkCounters counters;
   };
 
@@ -130,7 +130,7 @@ class Network {
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // Whether a receiver may be called now, or only by an event of its own.
+  // A receiver may be called now, or only by an event of its own.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
@@ -169,12 +169,13 @@ class Network {
   PacketObserver* observer_ = nullptr;
   PayloadPool payloads_;
   PacketStore packets_;
-  std::vector<std::vector<std::uint32_t>> receivers_of_;  // of shared packets, by Packet::word
+  // receivers of shared packets, by Packet::word
+  std::vector<std::vector<std::uint32_t>> receivers_of_;
   std::vector<std::uint32_t> free_receivers_;
   BlockedPairs blocked_;
   NarrowPairs narrow_;
   bool calm_ = false;
-  LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet
+  LazyTable numbers_;  // by LinkId: 1 + index into links_, or 0 before its first packet
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties
   std::vector<std::unique_ptr<LossModel>> fates_;    // by number of the fate

@@ -1,4 +1,4 @@
-// What can happen to packets, and the counts of it.
+// Steps of packets through the network, and the counts of them.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ constexpr bool is_loss(PacketStep step) {
   return step >= PacketStep::queue_full;
 }
 
-// offered + copied = passed + lost + under way on the link.
+// offered + copied = passed + lost + in flight on the link.
 struct LinkCounters {
-  // What every packet counts comes first: a cache line.
+  // Counters that every packet touches come first: a cache line.
   std::array<std::uint64_t, kTrafficKinds>
       offered{};  // packets that came to the link, copies of earlier links included
   std::array<std::uint64_t, kTrafficKinds> passed{};  // arrived at its far end
@@ -41,7 +41,8 @@ struct LinkCounters {
   std::uint64_t reordered = 0;
 };
 
-// Of the whole network, by kind of traffic. sent + copied = delivered + lost + under way (I1).
+// Counters of the whole network, by kind of traffic. sent + copied = delivered + lost + in flight
+// (I1).
 struct NetworkCounters {
   std::array<std::uint64_t, kTrafficKinds> sent{};
   std::array<std::uint64_t, kTrafficKinds> copied{};

@@ -1,4 +1,4 @@
-// A packet as the network sees it: where from, where to, how long. What it says is its endpoint's
+// A packet as the network sees it: where from, where to, how long. Its payload is its endpoint's
 // business and lies elsewhere (payload_pool.h), or is one word for endpoints that only count.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace leeway::sim {
 
-// Whose packet it is: decides who receives it (Network::attach) and how it is counted.
+// Kind of a packet: decides who receives it (Network::attach) and how it is counted.
 enum class Traffic : std::uint8_t {
   data = 0,     // tensor data of the collective under study
   control = 1,  // everything else the endpoints say: reports, requests, acknowledgements
@@ -18,8 +18,8 @@ inline constexpr int kTrafficKinds = 3;
 
 inline constexpr std::uint32_t kNoPayload = UINT32_MAX;
 
-// IPv4 and UDP headers: what a datagram costs on every line beside its payload. Rates, queues and
-// PMTU count it.
+// IPv4 and UDP headers: the bytes that a datagram costs on every line beside its payload. Rates,
+// queues and PMTU count them.
 inline constexpr std::uint32_t kHeaderBytes = 28;
 
 struct Packet {
@@ -28,8 +28,8 @@ struct Packet {
   std::uint32_t bytes = 0;             // on the line, headers included; at least 1
   std::uint32_t payload = kNoPayload;  // handle in the network's PayloadPool
   std::uint64_t word = 0;              // the endpoint's own
-  std::uint32_t corrupt_bit = 0;  // which bit of the payload to flip, modulo its length; if corrupt
-  std::uint16_t hop = 0;          // links behind it
+  std::uint32_t corrupt_bit = 0;       // bit of the payload to flip, modulo its length; if corrupt
+  std::uint16_t hop = 0;               // links behind it
   Traffic traffic = Traffic::data;
   bool ecn_capable : 1 = false;
   bool marked : 1 = false;     // congestion experienced

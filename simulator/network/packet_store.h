@@ -1,6 +1,6 @@
-// The packets under way: places in one memory, by number, and lists of them.
+// The packets in flight: places in one memory, by number, and lists of them.
 //
-// Nothing is allocated in a steady state: memory grows only when more packets are under way than
+// Nothing is allocated in a steady state: memory grows only when more packets are in flight than
 // ever before. A packet stays in its place from its first link to its last.
 #pragma once
 

@@ -1,6 +1,6 @@
-// The bytes of the datagrams that are under way: places taken and given back by number.
+// The bytes of the datagrams in flight: places taken and given back by number.
 //
-// Nothing is allocated in a steady state: memory grows only when more datagrams are under way than
+// Nothing is allocated in a steady state: memory grows only when more datagrams are in flight than
 // ever before. Places come in sizes that double from 64 bytes on, so that a header without its
 // payload takes a cache line. A copy that a link makes shares its original's bytes, which are
 // therefore never written to after put().

@@ -1,4 +1,4 @@
-// What the report room works on: finished runs, by cell of the scenario's grid.
+// The report room's input: finished runs, by cell of the scenario's grid.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct ReportInput {
   scenario::Scenario scenario;
   std::vector<CellRecord> cells;  // in any order: every output goes by index
   std::string command;            // repeats one run
-  std::string version;            // of Leeway
-  bool complete = true;           // false: stopped before all runs were done
-  std::string failure;            // how many runs could not be made, and why; empty: none
+  std::string version;            // version of Leeway
+  bool complete = true;           // false if it was stopped before all runs were done
+  std::string failure;            // number of runs that could not be made, and the reason, if any
 };
 
 }  // namespace leeway::sim

@@ -25,8 +25,9 @@ struct CheckSummary {
   std::uint64_t checked = 0;
   std::uint64_t failures = 0;
   std::uint64_t failed_runs = 0;
-  std::string first_failure;  // of the first failed run; or why it is skipped or does not apply
-  std::uint64_t seed = 0;     // of the first failed run
+  // text of the first failed run; or why it is skipped or does not apply
+  std::string first_failure;
+  std::uint64_t seed = 0;  // seed of the first failed run
   std::size_t cell = 0;
 };
 
@@ -57,7 +58,7 @@ struct CellSummary {
 
   bool passed() const;
   const Spread* find(std::string_view measure) const;
-  // The text of a swept field here; null: not swept, or it does not act here.
+  // Returns the text of a swept field here, or null if it is not swept, or does not act here.
   const std::string* setting(std::string_view field) const;
   std::vector<LinkSummary> links() const;
 };

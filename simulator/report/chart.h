@@ -13,7 +13,7 @@ struct Axis {
   std::string title;  // with unit
   bool log = false;
   bool swept = false;                   // x takes the values of a swept field only
-  std::vector<std::string> categories;  // not empty: x counts these from 0
+  std::vector<std::string> categories;  // names at the positions 0, 1, ... of x, if there are any
 };
 
 // Counted from 0; the page has eight colours and four dashes, the first of them unbroken.

@@ -1,4 +1,4 @@
-// What people read instead of a measure's or a field's name.
+// Texts for people in place of a measure's or a field's name.
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ struct Label {
 
 // Several curves in the same axes: "Round time (ms)" with "median" and "p99" in the legend.
 struct SharedLabel {
-  std::string axis;  // what all texts begin with, and the unit, as far as there are such
+  std::string axis;  // common beginning of all texts, and the unit, as far as there are such
   std::vector<std::string> curves;
 };
 
 Label label_of_measure(std::string_view name);
 Label label_of_field(std::string_view path);
-// The field's, in the words of the scenario where it has some.
+// Returns the field's label, in the words of the scenario where it has some.
 Label label_of(const scenario::Setting& setting);
-// What a curve or a row of this value is called: "5 %", "best effort, 2 s deadline".
+// Returns the name of a curve or a row of this value: "5 %", "best effort, 2 s deadline".
 std::string name_of(const scenario::Setting& setting);
 
 // "Round time, p99 (ms)"; the unit alone where there is no text.

@@ -9,9 +9,9 @@
 
 namespace leeway::sim {
 
-// Of those with a rate, by falling utilisation.
+// Returns links with a rate, by falling utilisation.
 std::vector<LinkSummary> busiest(std::vector<LinkSummary> links, std::size_t count);
-// Of those that lose anything, by falling share of packets lost.
+// Returns links that lose anything, by falling share of packets lost.
 std::vector<LinkSummary> lossiest(std::vector<LinkSummary> links, std::size_t count);
 
 struct LinkRow {

@@ -9,11 +9,12 @@
 namespace leeway::sim {
 namespace {
 
-constexpr int kDigits = 4;          // of a number for people
-constexpr int kErrorDigits = 2;     // of a standard error
+constexpr int kDigits = 4;          // digits of a number for people
+constexpr int kErrorDigits = 2;     // digits of a standard error
 constexpr double kFixedMin = 1e-4;  // smaller ones are written with an exponent
 constexpr double kFixedMax = 1e9;
-constexpr double kErrorMin = 1e-6;  // of errors beside a fixed mean
+// least error that is written in fixed notation beside a fixed mean
+constexpr double kErrorMin = 1e-6;
 
 template <typename... Format>
 std::string characters(double value, Format... format) {

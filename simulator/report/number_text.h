@@ -8,7 +8,8 @@
 
 namespace leeway::sim {
 
-// The shortest text that reads back as the same double; empty for what is not finite.
+// Returns the shortest text that reads back as the same double; no text for a value that is not
+// finite.
 std::string exact_text(double value);
 
 // Nanoseconds as milliseconds, exact: 1500000 is "1.5".

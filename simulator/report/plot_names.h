@@ -19,7 +19,7 @@ Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view na
 // y, then also_y.
 std::vector<std::string> drawn_measures(const scenario::Report::Plot& plot);
 
-// Those of the run and the pooled ones.
+// Names of the run's measures and of the pooled ones.
 std::vector<std::string> plot_measures(const RunRecord& run);
 
 }  // namespace leeway::sim

@@ -27,13 +27,13 @@ struct Figure {
   std::string name;
   Label label;
   const RoundColumn* column = nullptr;  // over rounds
-  std::string curve;                    // in the legend; empty where it is the only one
+  std::string curve;                    // in the legend; no text for the only curve
 };
 
 // One point before it is averaged.
 struct Place {
-  std::string x_text;  // of a swept field
-  std::string x_name;  // what people call it
+  std::string x_text;  // text of a swept field
+  std::string x_name;  // the text as people read it
   double x = 0;
   Runs runs;
 };
@@ -62,7 +62,7 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return all;
 }
 
-// Those of plot.by that are swept.
+// Returns the settings of the fields in plot.by that are swept.
 std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const CellSummary& cell) {
   std::vector<const scenario::Setting*> settings;
   for (const std::string& field : plot.by()) {
@@ -121,7 +121,7 @@ void spread_out(std::vector<Curve>& curves) {
   }
 }
 
-// Whether some neighbours are too close to each other for a linear axis; ascending values.
+// Returns true if some neighbours are too close to each other for a linear axis. `values` ascend.
 bool are_crowded(const std::vector<double>& values) {
   if (values.size() < 3 || values.size() > kEvenMax) return false;
   const double least = kApartMin * (values.back() - values.front());
@@ -219,7 +219,8 @@ bool shows(const Plot& plot, const std::string& field) {
   return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
 }
 
-// What is swept, acts and is not shown. Of a field that varies alone only the first value is there.
+// Notes the fields that are swept and act but are not shown. A field that varies alone has only its
+// first value there.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<std::string> others;
   for (const std::string& field : swept_fields(cells)) {
@@ -339,7 +340,7 @@ std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSumma
   return shown;
 }
 
-// Empty where x is "round" and a measure is no figure of a round.
+// Returns no figures where x is "round" and a measure is no figure of a round.
 std::vector<Figure> figures_of(const Plot& plot, std::string& axis_title) {
   const bool rounds = plot.x() == kRoundName;
   std::vector<Figure> figures;

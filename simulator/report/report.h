@@ -29,9 +29,9 @@ std::string report_html(const ReportInput& input);
 // Over the hashes of all runs, in the order of the grid and of the seeds.
 std::uint64_t trace_hash_of(std::span<const CellRecord> cells);
 
-// Whether every plot that the scenario asks for names swept fields and measures that exist. `first`
-// is any run of it: measures are known once something has run. An error names the plot, the name
-// and the nearest valid one.
+// Checks that every plot that the scenario asks for names swept fields and measures that exist.
+// `first` is any run of it: measures are known once something has run. An error names the plot, the
+// name and the nearest valid one.
 Status check_plots(const scenario::Scenario& scenario, const RunRecord& first);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// What is known of each round: the names that a plot over "round" may have as y.
+// Figures of each round: the names that a plot over "round" may have as y.
 #pragma once
 
 #include <span>
@@ -15,11 +15,11 @@ namespace leeway::sim {
 struct RoundColumn {
   std::string_view name;
   Label label;
-  double (*value)(const RoundRecord& round);  // NaN: not known
+  double (*value)(const RoundRecord& round);  // NaN if it is not known
 };
 
 std::span<const RoundColumn> round_columns();
-// Null for a name that is none.
+// Returns null if there is no column of that name.
 const RoundColumn* find_round_column(std::string_view name);
 
 // A point per round: the mean over runs with its standard error, in the label's unit. Where rounds

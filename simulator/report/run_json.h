@@ -1,5 +1,5 @@
-// A run record as text, for keeping finished runs on disk: what is read equals what was written, to
-// the last bit of every number (a NaN is some NaN).
+// A run record as text, for keeping finished runs on disk. The record that is read equals the one
+// that was written, to the last bit of every number (a NaN is some NaN).
 #pragma once
 
 #include <string>

@@ -9,12 +9,12 @@
 
 namespace leeway::sim {
 
-// Of the finite ones among some values; kUnknown where there are too few of them.
+// Figures of the finite ones among some values; kUnknown where there are too few of them.
 struct Spread {
   std::size_t count = 0;
   double mean = kUnknown;
-  double deviation = kUnknown;  // of a value: over count - 1
-  double error = kUnknown;      // of the mean: deviation / sqrt(count)
+  double deviation = kUnknown;  // deviation of a value: over count - 1
+  double error = kUnknown;      // standard error of the mean: deviation / sqrt(count)
   double min = kUnknown;
   double max = kUnknown;
 };
@@ -30,7 +30,7 @@ struct Percentiles {
   double min = kUnknown;
   double max = kUnknown;
 };
-// Of the finite ones among the values.
+// Percentiles of the finite ones among the values.
 Percentiles percentiles_of(std::vector<double> values);
 
 }  // namespace leeway::sim

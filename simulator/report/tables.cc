@@ -12,7 +12,7 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::size_t kLinkRows = 8;  // of the busiest, and of the lossiest
+constexpr std::size_t kLinkRows = 8;  // rows for the busiest links, and for the lossiest
 constexpr std::string_view kFailedCalls = "failed_calls";
 
 std::string mean_text(const Spread& spread, double factor) {

@@ -17,7 +17,7 @@ std::string measure_table(const CellSummary& cell);
 std::string percentile_table(const CellSummary& cell);
 
 std::string check_table(std::span<const CellSummary> cells);
-// Empty text if no packet came to any link.
+// Returns no text if no packet came to any link.
 std::string link_table(std::span<const CellSummary> cells);
 
 }  // namespace leeway::sim

@@ -26,7 +26,7 @@ class CallGroup final : public Endpoints::Client {
     std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     Credit* credit;
-    // `process` has a part less under way.
+    // `process` has one part fewer in progress.
     std::function<void(Instant now, std::uint32_t process, const CallResult& result)> on_done;
   };
   // All ranks join it.
@@ -36,7 +36,7 @@ class CallGroup final : public Endpoints::Client {
   const std::string& name() const { return setup_.name; }
   std::uint32_t communicator() const { return communicator_; }
 
-  // What becomes of a process, if it is of the group.
+  // Events of a process, if it is a member of the group.
   void on_pause(Instant now, std::uint32_t process);
   void on_resume(Instant now, std::uint32_t process);
   void on_death(std::uint32_t process);
@@ -63,7 +63,7 @@ class PartedCalls {
   // Everything referred to outlives the calls.
   struct Place {
     CoreEndpoints& core;
-    Checkers& checkers;  // of the first communicator: what the whole call promises
+    Checkers& checkers;  // checkers of the first communicator: for promises of the whole call
     Watchers& watchers;  // checkers of the others are added
   };
 
@@ -72,7 +72,8 @@ class PartedCalls {
   PartedCalls& operator=(const PartedCalls&) = delete;
   virtual ~PartedCalls() = default;
 
-  // Whether the library parts the rank's call. What it refuses the engine refuses, too.
+  // Returns true if the library parts the rank's call. A call that the library refuses is refused
+  // by the engine, too.
   virtual bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const = 0;
   // A rank has one call open at a time.
   virtual void submit(Instant now, std::uint32_t rank, const Call& call,
@@ -86,11 +87,12 @@ class PartedCalls {
   std::vector<std::unique_ptr<CallGroup>> groups_;
 };
 
-// A part as a call. `lengths`: what the checkers are told of uneven blocks, which must outlive it.
+// Makes the call of a part. `lengths` receives the uneven blocks for the checkers, and must outlive
+// the call.
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths);
 
-// Of a whole call that is over.
+// Returns the result of a whole call that is over.
 CallResult result_of(const collective::Request& outcome, Instant submitted, Instant now);
 
 }  // namespace leeway::sim

@@ -36,9 +36,9 @@ std::optional<budget::TimingModel> model_of(const scenario::Scenario& scenario) 
 
 struct ComputeBook::Totals {
   std::vector<double> step_ms;
-  double ns = 0;          // of the steps
-  double longer_ns = 0;   // what they would have lasted in addition
-  double compute_ns = 0;  // of the slowest ranks
+  double ns = 0;          // time of the steps
+  double longer_ns = 0;   // additional time that they would have lasted without a threshold
+  double compute_ns = 0;  // time of the slowest ranks
   double completed = 0;
   double planned = 0;
   double threshold_ns = 0;  // sum over ranks and rounds

@@ -1,9 +1,9 @@
-// What compute thresholds do to a run's steps: how much work is left undone, how long steps last,
-// and how long the same steps would have lasted without a threshold.
+// Effects of compute thresholds on a run's steps: how much work is left undone, how long steps
+// last, and how long the same steps would have lasted without a threshold.
 //
 // The twin without a threshold needs no run of its own: every micro-batch is drawn whether it is
-// computed or not, so a round of the twin is this run's round, prolonged by what its slowest rank
-// would have gone on computing.
+// computed or not. So a round of the twin is this run's round, prolonged by the work that its
+// slowest rank would have gone on with.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ class ComputeBook {
   // A rank begins to compute a round.
   void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
 
-  // "compute....", of the finished rounds in which a threshold was in force, or of all where none
-  // ever was; empty without a rank that computes in micro-batches. `searched`: what the search for
-  // an automatic threshold found; may be null.
+  // Returns "compute....", over the finished rounds in which a threshold was in force, or over all
+  // where none ever was; no measures without a rank that computes in micro-batches. `searched`:
+  // result of the search for an automatic threshold; may be null.
   std::vector<Measure> measures(const std::vector<RoundRecord>& rounds,
                                 const budget::ThresholdChoice* searched) const;
 
@@ -32,7 +32,7 @@ class ComputeBook {
   struct Round {
     std::int64_t first_begin_ns = INT64_MAX;
     std::int64_t last_end_ns = 0;       // the slowest rank's compute
-    std::int64_t last_full_end_ns = 0;  // the same without a threshold
+    std::int64_t last_full_end_ns = 0;  // last end without a threshold
     std::int64_t threshold_ns = 0;      // sum over ranks
     std::uint64_t completed = 0;
     std::uint64_t planned = 0;

@@ -21,7 +21,7 @@ void add_directions(const std::vector<std::uint32_t>& from, const std::vector<st
   }
 }
 
-// Of a partition or a narrow path.
+// Makes the fault of a partition or a narrow path.
 template <typename Rule>
 Result<Fault> fault_between(const scenario::Scenario& scenario, Fault::Kind kind,
                             const Rule& rule) {

@@ -18,7 +18,9 @@ struct Fault {
   enum class Kind : std::uint8_t { pause, crash, partition, move, rebind, narrow };
   Kind kind = Kind::pause;
   std::uint32_t rank =
-      0;  // whose submission it waits for: rank 0's for a partition; whom it befalls otherwise
+      // rank 0 for a partition or a narrow path, else the rank that it befalls; the fault waits for
+      // a submission of it
+      0;
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
   std::int64_t for_ns = -1;                                         // negative: to the end

@@ -17,10 +17,11 @@ namespace {
 constexpr std::uint32_t kEpochStream = 0x47000000;
 constexpr std::uint32_t kValueStream = 0x48000000;
 
-// A member whose calls fail so often in one life aborts it, as a program does that cannot go on.
+// A member with kFailuresMax failed calls in one life aborts it, as a program does that cannot go
+// on.
 constexpr std::uint32_t kFailuresMax = 2;
 
-// A stopped process does nothing; what it was to do is looked at again after this.
+// A stopped process does nothing. Its pending step is looked at again after this time.
 constexpr Duration kPausedAgain = std::chrono::milliseconds(1);
 
 // An event's argument: step, rank, life.
@@ -36,7 +37,7 @@ void fill(std::vector<float>& values, float with) {
   std::fill(values.begin(), values.end(), with);
 }
 
-// Whatever a call could read or write.
+// Visits all buffers that a call could read or write.
 template <typename Use>
 void for_each_buffer(RankMemory& memory, Use&& use) {
   for (std::vector<float>* buffer :
@@ -255,8 +256,8 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   push(now + draw(self, entry_.idle_ms()), self, next);
 }
 
-// Afterwards its buffers are its own: it writes into all of them, and looks at the end of the run
-// whether anybody else has.
+// Afterwards the buffers are its own: it writes into all of them, and looks at the end of the run
+// whether anyone else has.
 void FurtherCommunicator::abort(Instant now, Rank rank) {
   Member& member = members_[rank];
   if (!member.open || member.leaving) return;

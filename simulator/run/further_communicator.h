@@ -21,7 +21,7 @@
 
 namespace leeway::sim {
 
-// What a rank tells all others in a split: color, key, and a number that may become the epoch.
+// A rank's word to all others in a split: color, key, and a number that may become the epoch.
 using Wish = std::array<std::int32_t, 3>;
 
 class FurtherCommunicator final : private Endpoints::Client {
@@ -29,7 +29,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   struct Place {
     EventQueue& queue;
     CoreEndpoints& core;
-    Credit* credit;      // of the first communicator's checkers
+    Credit* credit;      // credit of the first communicator's checkers
     Watchers& watchers;  // its checkers are added
     // A member has nothing left to do.
     std::function<void(Instant now, std::uint32_t process)> on_finished;
@@ -41,14 +41,14 @@ class FurtherCommunicator final : private Endpoints::Client {
                                                            Place place);
 
   const scenario::Communicator& entry() const { return entry_; }
-  // Its rank there; kNoRank: no member.
+  // Returns the process's rank there, or kNoRank if it is no member.
   Rank rank_of(std::uint32_t process) const;
-  // What the process asks for in the split that makes it.
+  // Returns the process's word in the split that makes this communicator.
   Wish wish_of(std::uint32_t process) const;
 
   // The process may join from now on.
   void begin(Instant now, std::uint32_t process);
-  // It has begun, and has something left to do.
+  // Returns true if the process has begun, and has something left to do.
   bool is_busy(std::uint32_t process) const;
   // An event of EventKind::member.
   void on_event(const Event& event);
@@ -61,7 +61,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
   struct Counts {
     std::uint64_t opened = 0;  // members
-    std::uint64_t calls = 0;   // that returned
+    std::uint64_t calls = 0;   // calls that returned
     std::uint64_t failed = 0;
     std::uint64_t aborted = 0;  // members
   };
@@ -70,7 +70,7 @@ class FurtherCommunicator final : private Endpoints::Client {
  private:
   enum class Step : std::uint32_t { open = 0, submit = 1, abort = 2, close = 3 };
   struct Life {
-    std::uint32_t communicator = 0;  // of the endpoints
+    std::uint32_t communicator = 0;  // number of the endpoints' communicator
     std::unique_ptr<Checkers> checkers;
     bool orderly = true;  // nobody has aborted it or died
   };
@@ -83,7 +83,7 @@ class FurtherCommunicator final : private Endpoints::Client {
     bool leaving = false;
     std::uint32_t life = 0;
     std::uint32_t round = 0;
-    std::uint32_t failures = 0;  // of this life
+    std::uint32_t failures = 0;  // failures in this life
     bool calling = false;
     bool aborting = false;
     std::unique_ptr<RankMemory> memory;

@@ -65,7 +65,7 @@ void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   state.sliced.emplace(*call.spec, static_cast<int>(ranks_.size()), slices_of(*call.spec));
   state.left = state.sliced->size();
   state.slices.assign(state.left, {});
-  // Slices are over later, by an event of the endpoints: none calls back from here.
+  // Slices finish later, by an event of the endpoints. No slice calls back from here.
   for (std::size_t lane = 0; lane < state.sliced->size(); ++lane) {
     const Call slice =
         part_of(call, state.sliced->slice(lane), ranks_.size(), state.slices[lane].lengths);

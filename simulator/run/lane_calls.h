@@ -2,8 +2,8 @@
 // (collective/sliced_call.h), as src/communicator/lanes.h does over sockets.
 //
 // The first slice is a call of the first communicator, the others are calls of communicators of the
-// further lanes, which have checkers of their own. What the whole call promises the first
-// communicator's checkers look at.
+// further lanes, which have checkers of their own. The first communicator's checkers look at the
+// promises of the whole call.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ class LaneCalls final : public PartedCalls, private Endpoints::Client {
     collective::Request outcome;
   };
   struct RankState {
-    std::optional<collective::SlicedCall> sliced;  // of the open call
+    std::optional<collective::SlicedCall> sliced;  // state of the open call
     std::vector<Slice> slices;
     std::size_t left = 0;
     Call call;

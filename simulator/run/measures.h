@@ -15,14 +15,14 @@ namespace leeway::sim {
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes);
 
-// name.mean, name.p50, ... name.max; nothing of no values.
+// Appends name.mean, name.p50, ... name.max; appends nothing without values.
 void append_percentiles(const std::string& name, std::vector<double> values,
                         std::vector<Measure>& out);
 
 // How old the blocks were that ranks held, over all of a run's broadcasts.
 std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas);
 
-// Of links that a packet came to.
+// Returns the records of links that a packet came to.
 std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
                                      std::int64_t simulated_ns);
 

@@ -12,13 +12,14 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Every so many messages has no elements.
+// Every kEmptyEvery-th message, on average, has no elements.
 constexpr std::uint32_t kEmptyEvery = 16;
 
-// Of an exchange a rank sends itself so many at most.
+// Most messages that a rank sends itself in an exchange.
 constexpr std::uint32_t kOwnMax = 3;
 
-// Pairs that are drawn for each message that a rank may have; of ranks that are full nothing comes.
+// Pairs that are drawn for each message that a rank may have. A pair with a full rank gives no
+// message.
 constexpr std::uint32_t kTries = 2;
 
 std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
@@ -98,8 +99,8 @@ void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) c
   }
 }
 
-// All receives of a rank's tag, or none: one from any rank may take what another one was meant for.
-// What a rank sends itself is received from itself.
+// Holds for all receives of a rank's tag, or for none: a receive from any rank may take the message
+// that another one was meant for. A message of a rank to itself is received from itself.
 bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }

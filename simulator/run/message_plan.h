@@ -13,12 +13,12 @@ namespace leeway::sim {
 
 class MessagePlan {
  public:
-  // Of a round of kind messages, or of those that come first in a round of another kind. The
+  // Plans a round of kind messages, or the messages that come first in a round of another kind. The
   // options' delivery, deadline and codec are used. The scenario is valid.
   MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
               const CollectiveOptions& options);
 
-  // Whether a rank's messages of a round are one operation.
+  // Returns true if a rank's messages of a round are one operation.
   bool exchanges() const { return exchanges_; }
   // Fills memory.messages with the rank's sends and receives of this round in the order in which it
   // posts them, memory.message_buffers with what they read and write, and memory.exchange with the
@@ -34,7 +34,7 @@ class MessagePlan {
   };
   // One end of a message.
   struct End {
-    std::uint32_t message = 0;  // which of the round
+    std::uint32_t message = 0;  // index of the message in the round
     bool sends = false;
   };
   void add_own(std::uint32_t round, std::vector<Message>& messages) const;

@@ -30,8 +30,8 @@ Duration milliseconds(double ms) {
 }
 
 leeway::Delivery delivery_of(const scenario::Delivery& delivery, bool reduces) {
-  // What is not summed cannot be estimated from a part: a lossy class is meant for the sums only,
-  // unless asked for.
+  // A tensor that is not summed cannot be estimated from a part. A lossy class is meant for the
+  // sums only, unless asked for.
   const bool exact = !reduces && !delivery.has_kind();
   const auto kind = exact ? leeway::Delivery::Kind::exact : kind_of(delivery.kind());
   const double loss_max = kind == leeway::Delivery::Kind::best_effort ? 1.0 : delivery.loss_max();
@@ -150,7 +150,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
   spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
-  std::size_t sent = block * ranks_;  // of blocks for all ranks, and of those from all
+  std::size_t sent = block * ranks_;  // elements in blocks for all ranks, and in blocks from all
   std::size_t received = sent;
   if (!memory.lengths.empty()) {
     const auto sends = blocks_of(rank, ranks_, memory.lengths, true);

@@ -1,4 +1,4 @@
-// What a scenario's operation asks of each rank in each round, as calls of the library.
+// A scenario's operation as calls of the library, for each rank and round.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class OperationPlan {
   // For tensors of `elements` float32. The scenario is valid.
   static Result<OperationPlan> make(const scenario::Scenario& scenario, std::size_t elements);
 
-  // Of one round, in this order.
+  // Returns the calls of one round, in this order.
   std::span<const CallKind> calls() const { return calls_; }
   std::size_t elements() const { return elements_; }
   bool is_replica_step() const { return calls_.back() == CallKind::replica_broadcast; }
-  // Of the messages, if calls() has any.
+  // Returns the options of the messages, if calls() has any.
   const CollectiveOptions& message_options() const { return message_options_; }
 
-  // The rank's own. Elements of its block, and in front of it, in a tensor of blocks by rank.
+  // A rank's own block in a tensor of blocks by rank: elements in front of it, and in it.
   struct OwnBlock {
     std::size_t offset = 0;
     std::size_t count = 0;
@@ -41,14 +41,15 @@ class OperationPlan {
   std::uint32_t ranks_ = 0;
   CollectiveOptions options_;  // the gradient's, or the only call's
   CollectiveOptions message_options_;
-  CollectiveOptions parameter_options_;  // of replica_broadcast
+  CollectiveOptions parameter_options_;  // options of replica_broadcast
   bool previous_as_control_ = false;
   Rank root_ = 0;
   bool contents_ = true;
 };
 
-// Whether the endpoints take the scenario's calls, those of further communicators included: what
-// the library refuses whatever the network does. kInvalidArgument or kUnsupported in its words.
+// Checks that the endpoints take the scenario's calls, those of further communicators included. It
+// finds calls that the library refuses whatever the network does. Returns kInvalidArgument or
+// kUnsupported in its words.
 Status check_calls(const scenario::Scenario& scenario);
 
 }  // namespace leeway::sim

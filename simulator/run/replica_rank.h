@@ -1,4 +1,4 @@
-// What a rank of a replica step keeps between rounds: the ages of its blocks, and the unrounded
+// State of a rank of a replica step between rounds: the ages of its blocks, and the unrounded
 // values of its own shard.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace leeway::sim {
 
 class ReplicaRank {
  public:
-  // `parameters`: what this rank holds of all of them; stays where it is.
+  // `parameters`: the values that this rank holds, of all shards; stays where it is.
   static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
                                   std::uint32_t ranks, std::span<float> parameters);
 
   schedule::Shard own_shard() const { return ledger_->shards()[rank_]; }
-  // The owned values for the optimizer; what is sent is their rounded copy.
+  // Returns the owned values for the optimizer. Their rounded copy is sent.
   std::span<float> owned();
 
   collective::BroadcastLedger* begin_broadcast();
@@ -37,7 +37,8 @@ class ReplicaRank {
   Rank rank_ = 0;
   Duration deadline_{0};
   std::span<float> parameters_;
-  std::vector<float> master_;  // of the own shard; empty if the codec rounds nothing
+  // the own shard, unrounded; without elements if the codec rounds nothing
+  std::vector<float> master_;
   std::unique_ptr<collective::ReplicaLedger> ledger_;  // operations hold pointers into it
 };
 

@@ -18,7 +18,7 @@ inline constexpr std::size_t kCallsKept = std::size_t{1} << 16;
 struct OpenRound {
   RoundRecord record;
   RoundValues values;
-  std::vector<std::int64_t> call_ns;  // of ranks that have finished
+  std::vector<std::int64_t> call_ns;  // times of ranks that have finished
   std::vector<bool> finished;         // by rank
   std::vector<bool> failed;           // by rank: a call of it returned an error
   double contributors = 0;            // sum over calls with a reduce half
@@ -34,19 +34,20 @@ class RoundBook {
 
   void on_begin(Instant now, std::uint32_t round);
   void on_submit(Instant now, std::uint32_t rank,
-                 std::uint32_t round);  // of the round's first call
+                 std::uint32_t round);  // time of the round's first call
   void on_call(std::uint32_t rank, std::uint32_t round, const CallResult& result);
   void on_failed(std::uint32_t rank, std::uint32_t round);  // a call, or what follows it
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
-  // The lowest open round if every live rank has finished it; nothing else is complete then.
+  // Finds the lowest open round. Returns true if every live rank has finished it; no later round is
+  // complete before it.
   bool complete(std::uint32_t& round) const;
   // Closes it and moves it to the records.
   RoundRecord& close(std::uint32_t round);
 
   const std::vector<RoundRecord>& records() const { return records_; }
-  // Of ranks' rounds without a failed call.
+  // Returns the times of ranks' rounds without a failed call.
   const std::vector<double>& call_ms() const { return call_ms_; }
   std::uint32_t live_ranks() const;
   // Simulated time that each rank spent in calls, and rounds that it finished without a failed

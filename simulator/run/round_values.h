@@ -1,5 +1,5 @@
-// The numbers of one open round: what every rank put in, and what each got out. Ranks finish a
-// round at different times, so both are kept until the last one has.
+// The numbers of one open round: contributions and results of all ranks. Ranks finish a round at
+// different times, so both are kept until the last one has.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class RoundValues {
   std::span<const double> reference() const { return sums_; }
 
   struct Error {
-    // Of result minus reference, over elements and ranks; negative: no result, or no work behind
-    // the contributions.
+    // Mean square of result minus reference, over elements and ranks. Negative without a result, or
+    // without work behind the contributions.
     double mean_square = -1;
-    double value_mean_square = -1;  // of the reference
+    double value_mean_square = -1;  // mean square of the reference
   };
   Error error() const;
 

@@ -18,7 +18,7 @@ using WorkloadFactory = std::function<Result<std::unique_ptr<Workload>>(
 
 struct RunOptions {
   PacketObserver* packets = nullptr;        // sees every step of every packet
-  const std::atomic<bool>* stop = nullptr;  // true: give up with kCancelled
+  const std::atomic<bool>* stop = nullptr;  // gives up with kCancelled once it is true
   WorkloadFactory workload = make_workload;
   // A run that takes more fails with kResourceExhausted: it would not end.
   std::uint64_t events_max = UINT64_MAX;
@@ -26,9 +26,9 @@ struct RunOptions {
   std::function<void(std::uint32_t rounds_done, std::int64_t simulated_ns)> progress;
 };
 
-// Fails for what the scenario asks and cannot be had (a file that cannot be read, gpt without
-// libtorch, a codec that the operation does not take). What happens in virtual time is no failure
-// but part of the record, broken invariants included.
+// Returns an error if the scenario asks for something that cannot be had (a file that cannot be
+// read, gpt without libtorch, a codec that the operation does not take). Events in virtual time are
+// no failure but part of the record, broken invariants included.
 Result<RunRecord> run(const scenario::Scenario& scenario, std::uint64_t seed,
                       const RunOptions& options = {});
 

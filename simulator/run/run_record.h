@@ -1,4 +1,4 @@
-// Everything that one run (a cell of the grid with one seed) has to say: what reports are made of.
+// The full record of one run (a cell of the grid with one seed), from which reports are made.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ struct RoundRecord {
   std::uint64_t arrived_first = 0;
   std::uint64_t bytes_sent = 0;
   double contributors_mean = -1;       // negative: no call of the round reduced anything
-  std::uint32_t contributors_min = 0;  // of a round with a contributors_mean
+  std::uint32_t contributors_min = 0;  // valid in a round with a contributors_mean
   // Squared distance of the result from the loss-free average of this round's contributions, mean
-  // over elements and live ranks, and the mean square of that average. Negative: not known
-  // (endpoint without contents).
+  // over elements and live ranks, and the mean square of that average. Negative if they are not
+  // known (endpoint without contents).
   double error_mean_square = -1;
   double value_mean_square = -1;
   double drift_pair =
       -1;  // mean squared distance of two ranks' parameters after the round; negative: no model
-  double loss = -1;  // Workload::loss of rank 0; negative: not evaluated in this round
+  double loss = -1;  // Workload::loss of rank 0; negative if it was not evaluated in this round
 };
 
 struct LinkRecord {
@@ -46,28 +46,29 @@ struct LinkRecord {
 
 enum class Verdict : std::uint8_t { passed = 0, failed = 1, skipped = 2, not_applicable = 3 };
 
-// Of one invariant I1 .. I20.
+// Result of one invariant I1 .. I21.
 struct CheckRecord {
   std::string id;     // "i1"
   std::string title;  // "conservation: sent = delivered + lost + under way"
   Verdict verdict = Verdict::not_applicable;
   std::uint64_t checked = 0;  // how many times it was looked at
   std::uint64_t failures = 0;
-  std::string first_failure;  // what, where, when; or why it is skipped or does not apply
+  // the violation, with place and time; or why it is skipped or does not apply
+  std::string first_failure;
 };
 
 struct RunRecord {
   std::uint64_t seed = 0;
   std::vector<RoundRecord> rounds;
-  std::vector<LinkRecord> links;  // that a packet came to
+  std::vector<LinkRecord> links;  // links that a packet came to
   NetworkCounters network;
   std::vector<CheckRecord> checks;
   // "round_ms.p50", "round_ms.p99", "loss", "loss_first_pass", "goodput_gbps", "error.nmse",
   // "jain", "workload....", "drift....", "age....": flat, in a fixed order.
   std::vector<Measure> measures;
-  // Of each round without a failed call: pooled over seeds for a cell's percentiles.
+  // Time of each round without a failed call: pooled over seeds for a cell's percentiles.
   std::vector<double> round_ms;
-  // Of each rank's calls in a round, if none failed; at most kCallsKept evenly chosen ones.
+  // Time of each rank's calls in a round, if none failed; at most kCallsKept evenly chosen ones.
   std::vector<double> call_ms;
   std::int64_t simulated_ns = 0;
   std::uint64_t events = 0;

@@ -86,7 +86,7 @@ void SiteCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   advance(now, rank);
 }
 
-// Legs are over later, by an event of the endpoints: none calls back from here.
+// Legs finish later, by an event of the endpoints. No leg calls back from here.
 void SiteCalls::advance(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   for (int tier = 0; tier < collective::kTiers; ++tier) {

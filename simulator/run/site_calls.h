@@ -3,7 +3,7 @@
 // drives them over sockets.
 //
 // Each of these communicators has checkers of its own, for which a leg is a call like any other.
-// What the whole call promises the first communicator's checkers look at. A seat of the endpoints
+// The first communicator's checkers look at the promises of the whole call. A seat of the endpoints
 // has one call open at a time, so the legs of a tier follow one another here; in the library they
 // may overlap.
 #pragma once
@@ -34,16 +34,16 @@ class SiteCalls final : public PartedCalls {
  private:
   using Leg = collective::HierarchicalCall::Leg;
 
-  // A leg under way.
+  // A leg in progress.
   struct UnderWay {
-    Leg* leg = nullptr;  // null: none
+    Leg* leg = nullptr;  // null if no leg is in progress
     std::vector<std::size_t> lengths;
   };
   struct RankState {
     collective::SiteMap map;
     std::array<CallGroup*, collective::kTiers> groups{};
     std::array<UnderWay, collective::kTiers> under_way{};
-    std::unique_ptr<collective::HierarchicalCall> hops;  // of the open call
+    std::unique_ptr<collective::HierarchicalCall> hops;  // state of the open call
     Call call;
     Instant submitted{0};
     Endpoints::Client* client = nullptr;

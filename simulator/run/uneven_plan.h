@@ -14,8 +14,9 @@ class UnevenPlan {
   // For tensors of `elements`. The scenario is valid.
   UnevenPlan(const scenario::Scenario& scenario, std::uint64_t seed, std::size_t elements);
 
-  // Elements that each rank sends each in this round's call, its own block included: by sender, and
-  // by receiver within. Empty where blocks are even. Those of one rank together fit a tensor.
+  // Returns the elements that each rank sends each in this round's call, its own block included: by
+  // sender, and by receiver within. Returns none where blocks are even. Those of one rank together
+  // fit a tensor.
   std::vector<std::size_t> lengths(std::uint32_t round) const;
 
  private:

@@ -9,7 +9,7 @@ namespace leeway::sim {
 
 class Watchers final : private PacketObserver {
  public:
-  // Null is nobody.
+  // Adds a watcher; null is ignored.
   void add(PacketObserver* watcher) {
     if (watcher != nullptr) watchers_.push_back(watcher);
   }

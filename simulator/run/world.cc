@@ -58,7 +58,7 @@ Result<RunRecord> World::run() {
   return make_record();
 }
 
-// One event; false if none is left.
+// Handles one event. Returns false if none is left.
 bool World::step() {
   Event event;
   if (!queue_.pop(event)) return false;
@@ -174,13 +174,14 @@ void World::fill_contribution(std::uint32_t rank) {
   RankState& state = ranks_[rank];
   RankMemory& memory = memory_[rank];
   workload_->gradient_sum(rank, state.round, state.micro_batches, memory.gradient);
-  // What does not arrive is no gradient.
+  // A gradient that does not arrive counts as zeros.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
   spoil(rank);
 }
 
-// After the reference: what is measured is the distance from what the rank should have brought.
+// Called after the reference: the error is the distance from the contribution that the rank should
+// have brought.
 void World::spoil(std::uint32_t rank) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::array<float, 3> kOdd = {kInfinity, -kInfinity,
@@ -293,7 +294,7 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   begin_round(now, rank);
 }
 
-// What a rank does with what a call gave it.
+// Takes over the result of a call.
 void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
   if (kind == CallKind::replica_broadcast) {
     const Status status = replicas_[rank].finish_broadcast();

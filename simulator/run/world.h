@@ -42,13 +42,13 @@ class World final : private Endpoints::Client {
  private:
   struct RankState {
     std::uint32_t round = 0;
-    std::size_t call = 0;  // of the round's splits, and then of its other calls
-    Wish wish{};           // of the open split
+    std::size_t call = 0;  // index among the round's splits, and then among its other calls
+    Wish wish{};           // word in the open split
     std::vector<Wish> wishes;
     MicroBatches micro_batches;
     double weight = 1;
-    collective::OperationSpec spec;  // of the open call
-    int pauses = 0;                  // that overlap
+    collective::OperationSpec spec;  // operation of the open call
+    int pauses = 0;                  // pauses that overlap
     bool submit_due = false;         // the compute time ended during a pause
     bool dead = false;
     bool running = true;  // the run goes on for it
@@ -56,7 +56,7 @@ class World final : private Endpoints::Client {
     bool leave_due = false;  // its time came during a pause
     bool rounds_over = false;
   };
-  // What an EventKind::rank says, in its argument.
+  // Kind of an EventKind::rank event, in its argument.
   enum class RankEvent : std::uint64_t { computed = 0, leaves = 1 };
 
   World(const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions& options)
@@ -138,11 +138,11 @@ class World final : private Endpoints::Client {
   std::vector<RankState> ranks_;
   RoundBook book_;
   ComputeBook compute_book_;
-  std::vector<std::uint32_t> open_faults_;  // that have an end and have not come to it
+  std::vector<std::uint32_t> open_faults_;  // faults that have an end and have not come to it
   bool calm_ = false;
   bool stopping_ = false;           // no rank begins a round that none has begun
   std::uint32_t rounds_begun_ = 0;  // by any rank
-  Status refusal_;                  // of a call that the library takes under no network
+  Status refusal_;  // error of a call that the library refuses whatever the network does
   std::uint64_t events_ = 0;
   std::uint32_t running_ = 0;  // ranks that are alive and have rounds to do
 };

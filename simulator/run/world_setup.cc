@@ -71,7 +71,7 @@ Status World::set_up_endpoints() {
   return {};
 }
 
-// What the calls carry. Without contents they move numbers of bytes only.
+// Sets up the contents of calls. Without contents they move numbers of bytes only.
 Status World::set_up_contents() {
   memory_.resize(scenario_.ranks());
   if (!has_contents()) {

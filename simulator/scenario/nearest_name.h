@@ -13,8 +13,8 @@ namespace leeway::sim::scenario {
 // other.
 int edit_distance(std::string_view from, std::string_view to);
 
-// The candidate at the least distance, the earlier one of equals; empty if none is nearer than
-// half of the name's length.
+// Returns the candidate at the least distance, the earlier one of equals. Returns no text if none
+// is nearer than half of the name's length.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 // The end of an error message about `name`: `; did you mean "rate_mbps"?`, or the valid names where

@@ -65,7 +65,7 @@ bool starts_with(const std::string& text, std::string_view head) {
   return text.rfind(head, 0) == 0;
 }
 
-// A message in our words, and the unknown name in it; empty where the message is Protobuf's.
+// A message in our words, and the unknown name in it; without text where the message is Protobuf's.
 struct Translation {
   std::string text;
   std::string name;

@@ -1,4 +1,4 @@
-// What Protobuf's text parser has to say, in words of the scenario.
+// Errors of Protobuf's text parser, in words of the scenario.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@ struct TextPlace {
   friend auto operator<=>(const TextPlace&, const TextPlace&) = default;
 };
 
-// Keeps the first error: what the parser reports after it is mostly its consequence.
+// Keeps the first error: later reports of the parser are mostly its consequence.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override;

@@ -14,7 +14,7 @@ namespace leeway::sim::scenario {
 
 class Places {
  public:
-  // Of a scenario that was not read from a file: messages name fields only.
+  // For a scenario that was not read from a file: messages name fields only.
   Places() = default;
   explicit Places(std::string_view file_name);
 
@@ -23,7 +23,8 @@ class Places {
   std::string prefix(const FieldPath& path) const;
   std::string prefix(std::string_view path_text) const;
 
-  // kInvalidArgument: place, path, then `why`: "a.txtpb:7:3: link[0].loss.random.p is 1.5; ...".
+  // Returns kInvalidArgument with place, path, then `why`: "a.txtpb:7:3: link[0].loss.random.p is
+  // 1.5; ...".
   Status refuse(std::string_view path_text, const std::string& why) const;
 
   const std::string& file_name() const { return file_name_; }

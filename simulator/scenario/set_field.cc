@@ -12,7 +12,7 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// What set_field() was asked for.
+// The arguments of set_field().
 struct Walk {
   const FieldPath& path;
   std::string_view value;

@@ -1,4 +1,4 @@
-// Changes one value of a scenario that is given as text: what sweeps and --set do.
+// Changes one value of a scenario that is given as text, for sweeps and --set.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace leeway::sim::scenario {
 Status set_field(Scenario& scenario, const FieldPath& path, std::string_view value);
 Status set_field(Scenario& scenario, std::string_view path, std::string_view value);
 
-// "link[0].loss.random.p=0.01". What is set by hand is no longer swept: a sweep over this field is
+// "link[0].loss.random.p=0.01". A field that is set by hand is no longer swept: a sweep over it is
 // removed, so that one cell of a grid is repeated by naming its settings.
 Status apply_setting(Scenario& scenario, std::string_view assignment);
 

@@ -146,7 +146,8 @@ void clear_leeway_only(google::protobuf::Message& message) {
   }
 }
 
-// Whether the axis makes a difference to this cell: what its endpoint reads depends on the value.
+// Returns true if the axis makes a difference to this cell: its endpoint reads something that
+// depends on the value.
 Result<bool> acts_on(const Axis& axis, const Scenario& cell) {
   if (cell.endpoint() != Scenario::tcp_ring) return true;
   std::string first;
@@ -180,8 +181,8 @@ Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, cons
   return cell;
 }
 
-// Of the cells that differ in nothing that acts, the first is made; of sweeps that vary alone, one
-// leaves its first value.
+// Returns true for the first of the cells that differ in nothing that acts. At most one of the
+// sweeps that vary alone leaves its first value.
 bool is_made(const Cell& cell, const Choice& choice) {
   int away = 0;
   for (std::size_t i = 0; i < choice.size(); ++i) {
@@ -217,7 +218,7 @@ Result<std::vector<Cell>> cells(const Scenario& scenario) {
   for (const Axis& axis : *axes) count *= axis.values.size();  // validate() bounded the product
   Scenario base = scenario;
   base.clear_sweep();
-  base.clear_full();  // which may speak of sweeps
+  base.clear_full();  // the long form may speak of sweeps
   std::vector<Cell> grid;
   for (std::size_t index = 0; index < count; ++index) {
     const Choice choice = choice_of(*axes, index);

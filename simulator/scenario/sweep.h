@@ -17,12 +17,12 @@ inline constexpr std::size_t kRunsMax = 10'000'000;
 struct Setting {
   std::string field;  // as the sweep writes it
   std::string value;  // as --set takes it
-  // False: the cell's endpoint does not look at the field, and the cell stands for all its values.
+  // The cell's endpoint looks at the field. Else the cell stands for all its values.
   bool acts = true;
-  // False: a value after the first of a sweep that varies alone.
+  // The value is not one after the first of a sweep that varies alone.
   bool at_base = true;
-  std::string title;  // of the field, for people; empty: the file has none
-  std::string name;   // of the value, likewise
+  std::string title;  // title of the field, for people, if the file has one
+  std::string name;   // name of the value, likewise
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };

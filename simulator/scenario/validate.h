@@ -1,4 +1,4 @@
-// What a scenario must fulfil beyond being well-formed text.
+// Rules that a scenario must fulfil beyond being well-formed text.
 //
 // Limits of single fields are stated in proto/scenario.proto (field_limits.h); the rules here are
 // about several fields together. Each rule refuses with the path of the field to change, its value,
@@ -22,7 +22,8 @@ Status check_links(const Scenario& scenario, const Places& places);
 Status check_compute(const Scenario& scenario, const Places& places);
 Status check_sweeps(const Scenario& scenario, const Places& places);
 
-// What several of them need: "link[3]"; whether the text at `path` chooses ranks.
+// Helpers of several rules. entry(): "link[3]". check_selector(): whether the text at `path`
+// chooses ranks.
 std::string entry(const char* list, int index);
 Status check_selector(const Scenario& scenario, const std::string& path, const std::string& text,
                       const Places& places);

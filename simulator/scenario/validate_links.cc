@@ -99,7 +99,7 @@ bool has_switches(Topology::KindCase kind) {
          kind == Topology::kRegions;
 }
 
-// Whether the topology has such links at all.
+// Checks that the topology has such links at all.
 Status check_tier(const Link& link, Topology::KindCase topology, const Rule& rule) {
   if (link.tier() == Link::path) return {};
   if (!has_switches(topology)) {

@@ -1,4 +1,4 @@
-// Rules of what the ranks do: operation, workload and checkers.
+// Rules for the ranks' work: operation, workload and checkers.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -57,7 +57,7 @@ Status check_checkers(const Checkers& checkers, const Places& places) {
   return {};
 }
 
-// What only the shipping core can do.
+// Refuses options that only the shipping core has.
 Status check_core_only(const Scenario& scenario, const Places& places) {
   if (scenario.endpoint() == Scenario::core) return {};
   const Operation& operation = scenario.operation();
@@ -94,7 +94,7 @@ Status check_root(const Scenario& scenario, const Places& places) {
                                              std::to_string(scenario.ranks() - 1));
 }
 
-// As many ranks at each of several sites, as collective::SiteMap wants them.
+// Checks that several sites have equally many ranks each, as collective::SiteMap wants them.
 Status check_sites(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   const std::uint32_t per_site = operation.site_ranks();
@@ -118,7 +118,8 @@ Status check_sites(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// What the library refuses, and what nobody plays over several lanes.
+// Refuses options that the library refuses over several lanes, and those that nobody plays over
+// them.
 Status check_lanes(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   const auto refuse = [&](const char* why) { return places.refuse("operation.lanes", why); };
@@ -136,7 +137,7 @@ Status check_lanes(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// What reads values is refused where there are none.
+// Refuses options that read values where there are none.
 Status check_contents(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   if (scenario.contents()) return {};

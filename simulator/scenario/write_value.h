@@ -22,7 +22,7 @@ struct Slot {
   bool in_list() const { return field.is_repeated(); }
 };
 
-// kInvalidArgument: the slot's path, then `why`.
+// Returns kInvalidArgument with the slot's path, then `why`.
 Status refuse(const Slot& slot, const std::string& why);
 
 // Replaces one value, which exists if it is in a list. Refuses what the field's type or limit does

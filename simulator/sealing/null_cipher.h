@@ -1,5 +1,5 @@
 // A cipher that does not encrypt: the simulator's and the swarm's. Numbers, key phases and the
-// replay window are the library's (src/seal); whoever looks at the network still sees what travels.
+// replay window are the library's (src/seal); an observer of the network still sees the contents.
 //
 // Its proof is a checksum that begins with the key. It finds damage and wrong keys, and proves
 // nothing against people.
@@ -25,10 +25,10 @@ class NullExchange final : public seal::KeyExchange {
   std::uint64_t made_ = 0;
 };
 
-// As both processes know their pair: from a number in place of an agreement.
+// Returns the keys of a pair as both processes know them: from a number in place of an agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);
 
-// What a datagram says that was sealed so, or was not sealed.
+// Returns the contents of a datagram that was sealed so, or was not sealed.
 ByteSpan contents_of(ByteSpan datagram);
 
 }  // namespace leeway::sim

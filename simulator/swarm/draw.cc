@@ -34,7 +34,7 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
-// Of a lossy call by sites a quarter of the time is for the first hop.
+// A quarter of the time of a lossy call by sites is for the first hop.
 double patience_ms(const Operation& operation) {
   return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
 }
@@ -74,7 +74,7 @@ double mean_of(const scenario::Delay& delay) {
   }
 }
 
-// Of the two ranks that are furthest apart.
+// Round trip between the two ranks that are furthest apart.
 double round_trip_ms(const Scenario& scenario) {
   double link_ms = 0.0;
   for (const scenario::Link& link : scenario.link())
@@ -85,8 +85,8 @@ double round_trip_ms(const Scenario& scenario) {
   return regions_ms + 2.0 * link_ms * (topology.has_ring() ? scenario.ranks() - 1 : 1);
 }
 
-// A window lets so much through in a round trip. What a rank sends another in a round must take no
-// more than half of the deadline, all of a rank's messages being for one other.
+// A window bounds the data of a round trip. The data that a rank sends another in a round must take
+// no more than half of the deadline, all of a rank's messages being for one other.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
   if (!operation.has_window_bytes() && !operation.has_socket_bytes()) return true;
@@ -114,7 +114,7 @@ bool somebody_relays(const Scenario& scenario) {
   return true;
 }
 
-// Of Dice.
+// Parts of Dice.
 constexpr std::uint64_t kSitesPart = 1;
 constexpr std::uint64_t kLanesPart = 2;
 constexpr std::uint64_t kLongFlowsPart = 3;
@@ -147,7 +147,7 @@ bool promises_recovery(const Scenario& scenario) {
     return false;
   // Rounds of a few packets lose some each until three are known to be lost.
   if (scenario.narrow_size() > 0) return false;
-  // First passes that are multicast in vain are noticed only when their window is full.
+  // A first pass by multicast that does not arrive is noticed only when its window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
 }
 

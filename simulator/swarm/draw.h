@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kCalmRounds = 5;
 // overflow under a lossy class, crashes), and I10 always: a few rounds are no statistics.
 scenario::Scenario draw_scenario(std::uint64_t seed);
 
-// Whether whole rounds are promised in the calm, so that I9 means something. True of scenarios like
-// drawn ones only.
+// Returns true if whole rounds are promised in the calm, so that I9 means something. Valid for
+// scenarios like drawn ones only.
 bool promises_recovery(const scenario::Scenario& scenario);
 
 }  // namespace leeway::sim::swarm

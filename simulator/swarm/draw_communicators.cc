@@ -67,7 +67,7 @@ void draw_aborts(Dice& dice, const Scenario& scenario, Communicator& communicato
   }
 }
 
-// I9, as in promises_recovery(). Who aborts ends the rounds of the others, too.
+// I9, as in promises_recovery(). A rank that aborts ends the rounds of the others, too.
 bool promises_whole_rounds(const Scenario& scenario, const Communicator& communicator) {
   const Operation& operation = communicator.operation();
   const bool exact =

@@ -10,8 +10,8 @@ namespace {
 
 using scenario::Scenario;
 
-// The dead are waited for until the deadline, round after round: where more than so many ranks ask
-// for them, minutes are ten millions of events that show nothing new.
+// The dead are waited for until the deadline, round after round. Where more than kRanksThatMayWait
+// ranks ask for them, minutes are ten millions of events that show nothing new.
 constexpr std::uint32_t kRanksThatMayWait = 16;
 constexpr double kShortWaitMs = 1000;
 
@@ -56,7 +56,7 @@ void draw_pause(Dice& dice, Scenario& scenario) {
   pause.set_from_round(draw_round(dice, scenario));
   pause.set_after_ms(draw_after_ms(dice));
   pause.set_for_ms(dice.decimal_magnitude(10, 3000000));
-  // Its socket overflows meanwhile.
+  // The socket overflows meanwhile.
   if (dice.one_in(3))
     scenario.mutable_operation()->set_socket_bytes(dice.magnitude(65536, 1048576));
 }
@@ -83,7 +83,7 @@ double held_back_ms(const Scenario& scenario) {
   return link_ms * (scenario.topology().has_ring() ? scenario.ranks() / 2 : 1);
 }
 
-// Only where nothing but a crash or a pause keeps a rank silent for so long.
+// Drawn only where nothing but a crash or a pause keeps a rank silent for the time-out.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
   if (may_silence(scenario) || 4 * held_back_ms(scenario) >= timeout_ms) return;

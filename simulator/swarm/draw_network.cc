@@ -112,8 +112,8 @@ void draw_queue(Dice& dice, Link& link, const scenario::Operation& operation) {
       queue.mutable_codel();
       break;
     case 3:
-      // What is left of a packet keeps its place in line. The core does not slow down: where every
-      // rank sends one rank many messages, nothing but trimmed packets would ever be in line.
+      // A trimmed packet keeps its place in line. The core does not slow down: where every rank
+      // sends one rank many messages, nothing but trimmed packets would ever be in line.
       if (operation.kind() != scenario::Operation::messages) queue.mutable_trim();
       break;
     default:
@@ -125,7 +125,7 @@ void draw_rates(Dice& dice, Scenario& scenario) {
   for (const Link::Tier tier : {Link::uplink, Link::downlink}) {
     Link& link = *scenario.add_link();
     link.set_tier(tier);
-    // Of many ranks a slow line with a short queue loses nearly everything, for minutes.
+    // With many ranks a slow line with a short queue loses nearly everything, for minutes.
     link.set_rate_mbps(dice.magnitude(scenario.ranks() > 16 ? 1000 : 10, 10000));
     draw_queue(dice, link, scenario.operation());
   }

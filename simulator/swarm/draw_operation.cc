@@ -134,8 +134,8 @@ void draw_spoiled(Dice& dice, Scenario& scenario) {
 }
 
 // A rank is elsewhere now and then, and what translates its address forgets it. A keep-alive comes
-// in time unless the rank is stopped. Whoever moves is silent to its peers for a while. One rank
-// only: two that move at once do not find each other without a third.
+// in time unless the rank is stopped. A rank that moves is silent to its peers for a while. One
+// rank only: two that move at once do not find each other without a third.
 void draw_addresses(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() ||
       scenario.operation().has_peer_timeout_ms() || dice.one_in(2))
@@ -209,8 +209,9 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
-// Most of the paced scenarios of a few ranks whose flows may be coded. Who gives way to delay takes
-// minutes for them where delays vary by themselves: `fabric` by milliseconds, `scavenger` by more.
+// Most of the paced scenarios of a few ranks whose flows may be coded. A method that gives way to
+// delay takes minutes for them where delays vary by themselves: `fabric` by milliseconds,
+// `scavenger` by more.
 void draw_long_flows(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||

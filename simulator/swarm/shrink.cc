@@ -52,8 +52,8 @@ bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place)
   return false;
 }
 
-// Everything that is set has a place, a message before what is inside of it. Counts down to the
-// one to be left out; false if there are fewer.
+// Every field that is set has a place, a message before its contents. Counts down to the one to be
+// left out. Returns false if there are fewer.
 bool leave_out_inside(Message& message, int& place) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;

@@ -13,7 +13,7 @@
 
 namespace leeway::sim::swarm {
 
-// Every so many seeds one is run twice (I12).
+// One of kTwiceEvery seeds is run twice (I12).
 inline constexpr std::uint64_t kTwiceEvery = 16;
 inline bool runs_twice(std::uint64_t seed) {
   return seed % kTwiceEvery == 0;
@@ -25,16 +25,16 @@ struct SeedFailure {
 };
 
 struct Tally {
-  std::uint64_t seeds = 0;  // that were judged
+  std::uint64_t seeds = 0;  // seeds that were judged
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  // Of all that happened with each seed: a sum, so that neither the order of seeds counts nor who
+  // Hash of all events of each seed: a sum, so that neither the order of seeds counts nor who
   // judged them.
   std::uint64_t trace_hash = 0;
   std::vector<SeedFailure> failures;  // by seed
 
-  // Of other seeds.
+  // Adds a tally of other seeds.
   void add(const Tally& other);
 };
 

@@ -1,4 +1,4 @@
-// Whether one run is as it must be: the checkers', and that it ends, and is the same when repeated.
+// Verdict on one run: the checkers' findings, that it ends, and that it is the same when repeated.
 #pragma once
 
 #include <atomic>

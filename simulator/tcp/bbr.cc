@@ -35,7 +35,8 @@ void Bbr::update_rate(const Sample& sample) {
   if (!sample.limited || rate > this->rate()) best = std::max(best, rate);
 }
 
-// The next phase after a round trip; up only when so much is under way, down until it is not.
+// Goes to the next phase after a round trip: up only once the target is in flight, down until it no
+// longer is.
 void Bbr::advance_cycle(const Sample& sample) {
   const bool over = sample.now_ns - cycle_at_ns_ > rtt_ns_;
   bool next = over;

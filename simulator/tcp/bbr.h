@@ -19,7 +19,7 @@ class Bbr {
   Bbr(std::uint32_t initial_window, std::uint32_t segment_bytes)
       : segment_bytes_(segment_bytes), initial_window_(initial_window), window_(initial_window) {}
 
-  // What one acknowledgement says.
+  // Content of one acknowledgement.
   struct Sample {
     std::int64_t now_ns = 0;
     std::uint64_t delivered = 0;  // segments, up to now
@@ -28,17 +28,18 @@ class Bbr {
     std::int64_t interval_ns = 0;  // since then, or as long as sending took
     std::int64_t rtt_ns = 0;
     std::uint32_t arrived = 0;  // segments
-    std::uint32_t flying = 0;   // after it
+    std::uint32_t flying = 0;   // segments in flight after the acknowledgement
     bool limited = false;       // by the writer
   };
   void on_ack(const Sample& sample);
-  // Losses were found, and none before: what arrives is what is sent, for a round trip.
+  // Losses were found, and none before: for a round trip, one segment is sent for each that
+  // arrives.
   void on_recovery(std::uint32_t flying);
   void on_recovery_end();
   void on_timeout();
 
   std::uint32_t window() const;
-  // How long after a packet of so many bytes the next one may leave.
+  // Returns how long after a packet of `bytes` bytes the next one may leave.
   std::int64_t gap_ns(std::uint32_t bytes) const;
 
  private:

@@ -54,7 +54,7 @@ void Cubic::on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt
 void Cubic::on_congestion() {
   epoch_ns_ = kNoEpoch;
   prior_ = window_;
-  // Fast convergence: who lost below its last maximum makes room.
+  // Fast convergence: a sender that lost below its last maximum makes room.
   maximum_ = window_ < maximum_ ? window_ * (kBetaBottom + kBetaTop) / (2 * kBetaBottom) : window_;
   const std::uint64_t reduced = window_ * kBetaTop / kBetaBottom >> kPoint;
   threshold_ = std::max(static_cast<std::uint32_t>(reduced), kWindowMin);

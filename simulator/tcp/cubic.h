@@ -24,7 +24,7 @@ class Cubic {
   std::uint32_t threshold() const { return threshold_; }
   bool slow_start() const { return window() < threshold_; }
 
-  // So many segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
+  // `segments` segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
   void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
 
   // Loss or mark: the threshold is beta times the window from now on. The window itself is led
@@ -35,7 +35,7 @@ class Cubic {
 
   void set_window(std::uint32_t segments);
 
-  // The sender had nothing to send for so long: time in which the window did not grow. With
+  // The sender had nothing to send for `idle_ns`, time in which the window did not grow. With
   // `restart` the window is halved for every `timeout_ns` of it, down to the initial one.
   void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
 

@@ -12,8 +12,8 @@ namespace leeway::sim {
 
 class LazyTimer {
  public:
-  // The timer is to go off at `due` (infinite_future(): not). Whether an event must be pushed for
-  // that time.
+  // The timer is to go off at `due`; infinite_future() turns it off. Returns true if an event must
+  // be pushed for that time.
   bool set(Instant due) {
     if (due >= Instant::infinite_future() || pending_ <= due) return false;
     pending_ = due;

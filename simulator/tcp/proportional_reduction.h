@@ -1,5 +1,5 @@
-// Proportional rate reduction (RFC 6937, in Linux's form): what may be sent while the window is led
-// from where a loss found it to the new threshold.
+// Proportional rate reduction (RFC 6937, in Linux's form): the segments that may be sent while the
+// window is led from where a loss found it to the new threshold.
 #pragma once
 
 #include <algorithm>

@@ -46,7 +46,7 @@ class RecentAcknowledgement {
     return std::nullopt;
   }
 
-  // Whether a segment is out for so long that a timeout takes it for lost.
+  // Returns true if a segment is in flight for so long that a timeout takes it for lost.
   bool overdue(std::int64_t now_ns, const SentSegment& segment, const RttEstimator& rtt) const {
     const std::int64_t window_ns =
         any_ ? std::min(rtt.least_ns() / 4 * steps_, rtt.smoothed_ns()) : 0;
@@ -71,7 +71,7 @@ class RecentAcknowledgement {
   bool reordering_ = false;
   std::int64_t steps_ = 1;
   std::uint64_t highest_ = 0;  // segment that arrived
-  // Of the arrived segment that was sent last.
+  // The arrived segment that was sent last.
   std::int64_t sent_ns_ = INT64_MIN;
   std::uint64_t number_ = 0;
   std::int64_t took_ns_ = 0;

@@ -23,8 +23,8 @@ class RttEstimator {
   std::int64_t smoothed_ns() const { return std::max<std::int64_t>(smoothed_ns_, 0); }
   std::int64_t least_ns() const { return least_ns_; }
 
-  // Of one acknowledgement: the longest and the shortest time that one of its segments took, of
-  // those sent once only (Karn).
+  // Takes the longest and the shortest time that a segment of one acknowledgement took, of those
+  // sent once only (Karn).
   void sample(std::int64_t longest_ns, std::int64_t shortest_ns) {
     least_ns_ = std::min(least_ns_, shortest_ns);
     if (!known()) {

@@ -1,8 +1,8 @@
-// The segments that a sender has under way: which arrived, which are lost, in which order they were
+// The segments that a sender has in flight: which arrived, which are lost, in which order they were
 // sent last.
 //
-// A segment counts as under way once, however often it was sent. Constant time per segment and
-// transition; an acknowledgement costs what it newly says.
+// A segment counts as in flight once, however often it was sent. Constant time per segment and
+// transition; an acknowledgement costs only for its news.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace leeway::sim {
 
 enum class SegmentState : std::uint8_t { flying, lost, arrived };
 
-// What was delivered when a segment was sent, for a rate of delivery (draft-cheng-iccrg-delivery-
-// rate-estimation).
+// State of delivery when a segment was sent, for a rate of delivery
+// (draft-cheng-iccrg-delivery-rate-estimation).
 struct SendContext {
   std::uint64_t delivered = 0;     // segments
-  std::int64_t delivered_ns = 0;   // when that was heard of
-  std::int64_t first_sent_ns = 0;  // when the segment had left that it was heard of
+  std::int64_t delivered_ns = 0;   // time at which their delivery was heard of
+  std::int64_t first_sent_ns = 0;  // time at which the segment of that news had been sent
   bool limited = false;            // the writer was the limit
 };
 
@@ -33,7 +33,7 @@ struct SentSegment {
   std::uint32_t bytes = 0;
   SegmentState state = SegmentState::flying;
   bool repeated = false;  // sent more than once
-  SendContext context;    // of the last time
+  SendContext context;    // context of the latest sending
 };
 
 class Scoreboard {
@@ -60,7 +60,7 @@ class Scoreboard {
   void mark_lost(std::uint64_t number);
 
   std::uint64_t lowest_lost();  // there is one
-  // The flying segment that was sent longest ago, and the one sent next after it; kNone: no more.
+  // The flying segment that was sent longest ago, and the one sent next after it, or kNone.
   std::uint64_t oldest_flying() const { return oldest_; }
   std::uint64_t sent_after(std::uint64_t number) const { return segments_[number].after; }
 
@@ -99,7 +99,7 @@ void Scoreboard::arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_ar
   }
 }
 
-// Blocks mostly grow at an end: what the last acknowledgement told is left out.
+// Blocks mostly grow at an end: the part that the last acknowledgement told is left out.
 template <typename OnArrival>
 void Scoreboard::arrive_news_of(SackBlock block, OnArrival& on_arrival) {
   for (const SackBlock& known : known_) {

@@ -1,5 +1,5 @@
-// Values of rising numbers, of which only a window matters: what a connection knows of the segments
-// under way.
+// Values of rising numbers, of which only a window matters: a connection's facts about the segments
+// in flight.
 //
 // Memory grows, by doubling, only when the window is wider than ever before.
 #pragma once
@@ -17,7 +17,7 @@ class SlidingRing {
  public:
   explicit SlidingRing(std::size_t expected = 64) : places_(std::bit_ceil(expected)) {}
 
-  // Of a number in the window that make_room() was told last.
+  // Returns the value of a number in the window that make_room() was told last.
   T& operator[](std::uint64_t number) { return places_[number & (places_.size() - 1)]; }
   const T& operator[](std::uint64_t number) const { return places_[number & (places_.size() - 1)]; }
 

@@ -1,4 +1,4 @@
-// What an acknowledgement says: no more than the 40 bytes of options of a real one hold beside
+// Content of an acknowledgement: no more than the 40 bytes of options of a real one hold beside
 // timestamps. Segments stand for the bytes in them.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace leeway::sim {
 
-// Segments begin .. end - 1 arrived; empty if they are equal.
+// Segments begin .. end - 1 arrived; none if they are equal.
 struct SackBlock {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -16,10 +16,11 @@ struct SackBlock {
 };
 
 struct TcpAck {
-  std::uint64_t next = 0;             // all segments before this one arrived
-  std::array<SackBlock, 3> sacked{};  // beyond it, the one that changed last first (RFC 2018)
-  bool duplicate = false;             // caused by a segment that had been there (RFC 2883)
-  bool congestion = false;            // echo of a mark (RFC 3168)
+  std::uint64_t next = 0;  // all segments before this one arrived
+  // blocks beyond `next`, the one that changed last first (RFC 2018)
+  std::array<SackBlock, 3> sacked{};
+  bool duplicate = false;   // caused by a segment that had been there (RFC 2883)
+  bool congestion = false;  // echo of a mark (RFC 3168)
 };
 
 }  // namespace leeway::sim

@@ -117,7 +117,7 @@ void TcpFlow::acknowledge_if_due(Instant now) {
   if (receiver_timer_.set(due)) host_.wake_at(due, place_.flow, TcpEnd::receiver);
 }
 
-// Twice as many as segments may be under way, which cause one each.
+// Makes room for twice the segments that may be in flight, which cause one acknowledgement each.
 void TcpFlow::make_room_for_records() {
   const std::size_t wanted = 2 * std::size_t{sender_.outstanding()};
   if (wanted <= records_.size()) return;

@@ -2,8 +2,8 @@
 //
 // There are no contents: bytes are counted. A packet's word names the flow and the segment; that of
 // an acknowledgement names a record which its receiver wrote and its sender reads when the packet
-// arrives, so that it says what was true when it was sent. Records are kept for the last few
-// thousand acknowledgements; one that is overtaken by as many is taken for lost.
+// arrives, so that it has the state at the time of its sending. Records are kept for the last few
+// thousand acknowledgements; one that thousands overtake is taken for lost.
 //
 // Established from the beginning, never closed. Nothing is allocated in a steady state.
 #pragma once
@@ -22,7 +22,7 @@ namespace leeway::sim {
 
 enum class TcpEnd : std::uint8_t { sender = 0, receiver = 1 };
 
-// Where a flow lives: its network, its clock and whoever reads its bytes.
+// A flow's surroundings: its network, its clock and the reader of its bytes.
 class TcpHost {
  public:
   virtual ~TcpHost() = default;
@@ -32,7 +32,7 @@ class TcpHost {
   // When this rank's own line has room again for what it sends; `now` if it has. A socket makes its
   // writer wait instead of losing packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
-  // So many bytes more are there, in order.
+  // `bytes` more bytes are there, in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
 };
 
@@ -54,7 +54,7 @@ class TcpFlow {
     Traffic acks = Traffic::control;
   };
 
-  // Never ends: what a source with unlimited data sends.
+  // Length of a flow that never ends, from a source with unlimited data.
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 
   TcpFlow(const Place& place, const TcpOptions& options, TcpHost& host);
@@ -63,7 +63,7 @@ class TcpFlow {
     return static_cast<std::uint32_t>(packet.word >> kFlowShift);
   }
 
-  // Of another packet of the same host, so that flow_of() names its source, too.
+  // Makes the word of another packet of the same host, so that flow_of() names its source, too.
   static std::uint64_t flow_word(std::uint32_t number) {
     return std::uint64_t{number} << kFlowShift;
   }

@@ -1,4 +1,4 @@
-// What a TCP connection is configured to. The defaults are those of Linux.
+// Configuration of a TCP connection. The defaults are those of Linux.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct TcpOptions {
   std::int64_t rto_initial_ns = 1'000'000'000;  // RFC 6298; before the first measurement
   std::int64_t rto_min_ns = 200'000'000;
   std::int64_t rto_max_ns = 120'000'000'000;
-  // What the handshake measured; 0: connected without one, nothing is known.
+  // Round trip that the handshake measured; 0 if it connected without one and knows nothing.
   std::int64_t handshake_rtt_ns = 0;
 
   std::int64_t delayed_ack_ns = 40'000'000;
-  std::uint32_t quick_acks = 16;  // the first so many segments are acknowledged at once
+  std::uint32_t quick_acks = 16;  // number of first segments that are acknowledged at once
 
   // After the window stood still for longer than a timeout it is halved once per timeout, down to
   // the initial one (RFC 5681 section 4.1 in the form of RFC 2861).

@@ -32,7 +32,7 @@ class TcpReceiver {
   };
   Taken on_segment(Instant now, const Arrival& arrival);
 
-  // Whether an acknowledgement is to be sent now; take it then.
+  // Returns true if an acknowledgement is to be sent now; take it then.
   bool ack_due(Instant now) const { return ack_at_ns_ <= now.ns; }
   TcpAck take_ack();
   Instant next_wake() const { return {ack_at_ns_}; }
@@ -49,9 +49,9 @@ class TcpReceiver {
   SackBlock block_of(std::uint64_t number) const;
 
   TcpOptions options_;
-  SlidingRing<std::uint32_t> bytes_;     // of segments beyond next_ that are there
+  SlidingRing<std::uint32_t> bytes_;     // bytes of segments beyond next_ that are there
   std::uint64_t next_ = 0;               // first missing one
-  std::vector<SackBlock> beyond_;        // what arrived after it, rising
+  std::vector<SackBlock> beyond_;        // blocks that arrived after it, rising
   std::array<std::uint64_t, 3> recent_;  // a segment of each block that changed last, newest first
   std::uint32_t waiting_ = 0;            // segments not acknowledged yet
   std::uint32_t quick_left_;

@@ -1,8 +1,9 @@
-// The sending half of a TCP connection: what to send when, given acknowledgements and time.
+// The sending half of a TCP connection: which segment to send when, given acknowledgements and
+// time.
 //
 // A pure state machine. Losses are found by RACK and tail loss probes (RFC 8985) and, when nothing
 // comes back, by the retransmission timeout (RFC 6298); the window follows CUBIC and is reduced
-// proportionally. README.md tells what is left out.
+// proportionally. README.md lists what is left out.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,7 @@ struct TcpSegment {
 struct TcpSenderCounters {
   std::uint64_t segments = 0;  // sent, repeated ones included
   std::uint64_t repeated = 0;
-  std::uint64_t reductions = 0;  // of the window, timeouts apart
+  std::uint64_t reductions = 0;  // reductions of the window, timeouts apart
   std::uint64_t timeouts = 0;
   std::uint64_t probes = 0;
 };
@@ -40,15 +41,15 @@ class TcpSender {
  public:
   explicit TcpSender(const TcpOptions& options);
 
-  // So many bytes more are to be sent.
+  // Adds bytes to be sent.
   void write(std::uint64_t bytes) { unsent_bytes_ += bytes; }
 
   void on_ack(Instant now, const TcpAck& ack);
   // Due at next_wake(); earlier it does nothing.
   void on_timer(Instant now);
-  // What to send now; ask until there is nothing.
+  // Returns the segment to send now. Ask until there is none.
   std::optional<TcpSegment> poll(Instant now);
-  // It is not asked because the sender's own line is full: no use of the window.
+  // Says that poll() is not called because the sender's own line is full: no use of the window.
   void hold() { note_use(false); }
   Instant next_wake() const {
     return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};
@@ -70,7 +71,7 @@ class TcpSender {
   enum class Timer : std::uint8_t { none, timeout, probe, reordering };
   static constexpr std::int64_t kNeverNs = Instant::infinite_future().ns;
   static constexpr std::uint64_t kNoPoint = UINT64_MAX;
-  // Of a probe's timer, for the timers of the far end.
+  // Slack of a probe's timer, for the timers of the far end.
   static constexpr std::int64_t kProbeSlackNs = 2'000'000;
 
   struct Arrivals {
@@ -78,7 +79,7 @@ class TcpSender {
     bool repeated = false;        // one of them at least
     std::int64_t longest_ns = 0;  // since they were sent
     std::int64_t shortest_ns = INT64_MAX;
-    SendContext newest;  // of the one that was sent last
+    SendContext newest;  // context of the segment that was sent last
     std::int64_t newest_sent_ns = -1;
   };
 
@@ -130,8 +131,8 @@ class TcpSender {
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // Whether the window, not the writer, limited what was sent since use_point_ (RFC 7661's
-  // question, answered as Linux does).
+  // The window, not the writer, limited what was sent since use_point_ (RFC 7661's question,
+  // answered as Linux does).
   bool held_back_ = false;
   std::uint32_t used_ = 0;
   std::uint64_t use_point_ = 0;

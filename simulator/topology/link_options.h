@@ -1,4 +1,4 @@
-// What link rules of a scenario say, in the units and options of link/.
+// A scenario's link rules, in the units and options of link/.
 #pragma once
 
 #include <string>

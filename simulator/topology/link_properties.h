@@ -1,4 +1,4 @@
-// What one link does to packets, ready for the state machines of link/.
+// Properties of one link, ready for the state machines of link/.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ struct LinkProperties {
   std::int64_t reorder_by_ns = 0;
   double corrupt = 0;
   // Links with the same number here ask one and the same loss model, in the order of sending.
-  // kOwnFate: its own.
+  // kOwnFate stands for one of its own.
   static constexpr std::uint32_t kOwnFate = UINT32_MAX;
   std::uint32_t fate = kOwnFate;
 };
 
-// What a packet is delayed by as a rule, queues apart: fixed delays, the middle of uniform ones,
-// the mean of netem's shapes, the median of tables, the mean of traces; in whole ns, cut off.
+// Returns a packet's typical delay, queues apart: fixed delays, the middle of uniform ones, the
+// mean of netem's shapes, the median of tables, the mean of traces; in whole ns, cut off.
 std::int64_t typical_delay_ns(const LinkProperties& properties);
 
-// What the line carries in the long run; 0: unlimited.
+// Returns the line's rate in the long run, or 0 if it is unlimited.
 std::uint64_t line_rate_bps(const LinkProperties& properties);
 
 }  // namespace leeway::sim

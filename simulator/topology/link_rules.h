@@ -32,8 +32,9 @@ struct LinkSettings {
   std::int32_t duplicate = kNoRule;
   std::int32_t reorder = kNoRule;
   std::int32_t corrupt = kNoRule;
-  std::int64_t base_delay_ns = 0;  // of the topology
-  std::uint64_t own_rate_bps = 0;  // of the topology, where no rule gives a rate; 0: unlimited
+  std::int64_t base_delay_ns = 0;  // delay of the topology
+  // rate of the topology, where no rule gives one, or 0 if it is unlimited
+  std::uint64_t own_rate_bps = 0;
 
   friend auto operator<=>(const LinkSettings&, const LinkSettings&) = default;
 };
@@ -70,7 +71,7 @@ class PropertyPool {
   std::vector<LinkProperties> take() { return std::move(properties_); }
 
  private:
-  struct Options {  // of one rule, made when first needed: files are read once
+  struct Options {  // options of one rule, made when first needed: files are read once
     std::optional<DelayOptions> delay;
     std::optional<std::vector<LossOptions>> losses;
     std::optional<std::vector<std::int64_t>> deliveries_ns;

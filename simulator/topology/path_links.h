@@ -23,7 +23,7 @@ class PathLinks {
 
   bool any() const { return any_; }
 
-  // Index in the pool; kNone: this pair has no path link.
+  // Returns an index into the pool, or kNone if this pair has no path link.
   std::uint32_t properties(std::uint32_t from, std::uint32_t to) const {
     return table_[class_of_[from] * classes_ + class_of_[to]];
   }

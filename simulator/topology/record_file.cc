@@ -53,7 +53,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// False for anything but one number from 0 on.
+// Returns false for anything but one number from 0 on.
 bool parse_ms(std::string_view text, double& ms) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, ms);

@@ -10,7 +10,8 @@ namespace leeway::sim {
 namespace {
 
 // A leaf's links to the spines carry together what its hosts' uplinks do when it is full, over the
-// oversubscription: each leaf by the mean of the ranks it has. 0: some of them are unlimited.
+// oversubscription: each leaf by the mean of the ranks it has. Returns 0 if some uplinks are
+// unlimited.
 std::uint64_t leaf_rate_bps(const scenario::Scenario& scenario,
                             const std::vector<std::uint64_t>& uplinks_bps, std::uint32_t leaf) {
   const scenario::Topology::LeafSpine& options = scenario.topology().leaf_spine();

@@ -53,10 +53,10 @@ class Topology {
 
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
-  // Sum of the base delays of the way there and back, without jitter, queues and serialisation:
-  // what a round trip takes on an empty network. Endpoints start their timers from it.
+  // Sum of the base delays of the way there and back, without jitter, queues and serialisation: the
+  // round trip on an empty network. Endpoints start their timers from it.
   std::int64_t round_trip_ns(std::uint32_t from, std::uint32_t to) const;
-  // Rate of the slowest link on the way; 0: unlimited.
+  // Returns the rate of the slowest link on the way, or 0 if it is unlimited.
   std::uint64_t bits_per_second(std::uint32_t from, std::uint32_t to) const;
 
  private:
@@ -68,7 +68,7 @@ class Topology {
   PathLinks paths_;  // the further ones, by from * ranks + to
   std::vector<std::uint32_t> properties_of_wiring_;
   std::vector<LinkProperties> properties_;
-  std::vector<std::int64_t> typical_delays_ns_;  // of the same
+  std::vector<std::int64_t> typical_delays_ns_;  // typical delay of each of properties_
 };
 
 }  // namespace leeway::sim

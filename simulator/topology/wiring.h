@@ -41,7 +41,7 @@ class Wiring {
   void choose(scenario::Link::Tier tier, const RankFlags& from, const RankFlags& to,
               std::vector<LinkId>& links) const;
 
-  // What lies between two regions apart from all link rules; 0 for other links.
+  // Returns the delay between two regions apart from all link rules, or 0 for other links.
   std::int64_t base_delay_ns(LinkId link) const;
 
   bool is_ring() const { return kind_ == scenario::Topology::kRing; }
@@ -98,8 +98,8 @@ class Wiring {
   std::vector<Place> place_;                  // by rank
   std::uint32_t units_ = 0;                   // leaves, edge switches or regions
   std::uint32_t width_ = 0;                   // spines; half of a fat tree's k
-  std::vector<std::string> names_;            // of regions
-  std::vector<std::int64_t> base_delays_ns_;  // of the links between regions
+  std::vector<std::string> names_;            // names of regions
+  std::vector<std::int64_t> base_delays_ns_;  // delays of the links between regions
 };
 
 }  // namespace leeway::sim

@@ -25,7 +25,7 @@ constexpr std::uint16_t kTimeResolution = 9;
 constexpr std::uint8_t kNanoseconds = 9;  // 10^-9
 constexpr std::uint16_t kLeewayPort = 18520;
 constexpr std::uint16_t kCrossPort = 9;
-constexpr std::uint32_t kDatagramMax = 65535;  // what IPv4's length field can say
+constexpr std::uint32_t kDatagramMax = 65535;  // the largest length in IPv4's length field
 
 enum Interface : std::uint32_t { kSentInterface, kDeliveredInterface, kLostInterface };
 constexpr std::array<const char*, 3> kInterfaceNames = {"sent", "delivered", "lost"};

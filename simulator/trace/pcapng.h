@@ -3,7 +3,8 @@
 // Three interfaces, "sent", "delivered" and "lost", with times to the nanosecond. Packets get IPv4
 // and UDP headers made for the purpose: rank r is 10.0.(r / 256).(r mod 256), ECN as in the trace,
 // port 18520 for Leeway and 9 (discard) for the traffic of others. Lost, marked and otherwise
-// unusual packets have a comment. What the trace did not keep of a datagram counts as not captured.
+// unusual packets have a comment. Bytes of a datagram that the trace did not keep count as not
+// captured.
 #pragma once
 
 #include <cstdint>

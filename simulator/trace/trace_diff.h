@@ -11,16 +11,17 @@
 namespace leeway::sim::trace {
 
 struct TraceDifference {
-  std::uint64_t index = 0;  // of the packet, from 0
-  std::string fields;  // that differ: "time_ns, link"; empty where one trace has no such packet
+  std::uint64_t index = 0;  // index of the packet, from 0
+  // fields that differ: "time_ns, link"; empty where one trace has no such packet
+  std::string fields;
   // Lines of packet_text().
-  std::vector<std::string> before;  // the same in both
-  std::vector<std::string> first;   // from the difference on; empty: the trace ends there
+  std::vector<std::string> before;  // lines that are the same in both
+  std::vector<std::string> first;   // lines from the difference on; none if the trace ends there
   std::vector<std::string> second;
 };
 
 struct TraceComparison {
-  std::uint64_t packets = 0;       // that are the same
+  std::uint64_t packets = 0;       // packets that are the same
   std::vector<std::string> notes;  // other seed, other scenario, ...
   std::optional<TraceDifference> difference;
 };

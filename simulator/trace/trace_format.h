@@ -1,4 +1,4 @@
-// What the writer and the reader of packet traces must agree about beside proto/trace.proto.
+// Constants that the writer and the reader of packet traces share beside proto/trace.proto.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ struct TraceReader::State {
   std::uint64_t at = 0;  // bytes read
   std::uint64_t entry_at = 0;
   std::uint32_t crc = 0;         // over all bytes read
-  std::uint32_t crc_before = 0;  // of those before the present entry
+  std::uint32_t crc_before = 0;  // over the bytes before the present entry
   std::uint64_t packets = 0;
   std::uint64_t last_ns = 0;
   bool ended = false;

@@ -14,7 +14,8 @@ namespace leeway::sim::trace {
 
 class TraceReader {
  public:
-  // Reads the header. kUnavailable: cannot be read; kInvalidArgument: is no packet trace.
+  // Reads the header. Returns kUnavailable if the file cannot be read, and kInvalidArgument if it
+  // is no packet trace.
   static Result<TraceReader> open(const std::string& path);
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
@@ -22,11 +23,11 @@ class TraceReader {
 
   const Header& header() const;
 
-  // The next packet, valid until the next call; null after the last. What the file promises at its
-  // end (number of packets, checksum) has then been checked.
+  // Returns the next packet, valid until the next call, and null after the last. The promises at
+  // the file's end (number of packets, checksum) have then been checked.
   Result<const Packet*> next();
 
-  // "uplink 3"; empty for packets that no link is concerned with.
+  // "uplink 3"; no text for packets that no link is concerned with.
   const std::string& link_name(const Packet& packet) const;
 
   const std::string& path() const;

@@ -1,7 +1,7 @@
 // Writes what happens to packets to a file while a run goes on. Format: proto/trace.proto.
 //
-// Sees everything and changes nothing: a run with a trace has the same hash as one without.
-// Buffered; what goes wrong while writing is told by close().
+// Sees everything and changes nothing, so a run with a trace has the same hash as one without.
+// Writes are buffered; close() returns their errors.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TraceOptions {
   std::string scenario;  // its name
   std::uint64_t seed = 0;
   std::uint32_t ranks = 0;
-  std::uint32_t kept_bytes = kHeaderBytesKept;  // of each datagram
+  std::uint32_t kept_bytes = kHeaderBytesKept;  // bytes kept of each datagram
   std::function<std::string(LinkId)> link_name;
 };
 

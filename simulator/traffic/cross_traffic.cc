@@ -9,10 +9,10 @@ namespace leeway::sim {
 
 namespace {
 
-// Flows begin within so long, as long as a wide-area round trip, so that their slow starts differ.
+// Flows begin within kFlowsBeginWithinNs, a wide-area round trip, so that their slow starts differ.
 constexpr std::uint64_t kFlowsBeginWithinNs = 100'000'000;
 
-// Of a place's own line.
+// Rate of a place's own line.
 constexpr std::int64_t kLineBitsPerNanosecond = 100;
 
 std::int64_t nanoseconds(double ms) {

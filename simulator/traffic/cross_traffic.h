@@ -3,8 +3,8 @@
 //
 // Everything is Traffic::cross. A flow or source begins at an instant drawn from its entry's random
 // stream, so that entries do not start in step. A place sends at 100 Gb/s at most, also where the
-// scenario limits nothing: an endless flow needs some line. A source never ends and knows nothing
-// of the faults of the ranks at its places (a partition between them stops it, a crash does not).
+// scenario limits nothing. An endless flow needs some line. A source never ends and does not know
+// the faults of the ranks at its places: a partition between them stops it, a crash does not.
 #pragma once
 
 #include <cstdint>

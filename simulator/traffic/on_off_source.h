@@ -13,7 +13,8 @@ class OnOffSource {
   // A full packet of Ethernet.
   static constexpr std::uint32_t kPacketBytes = 1500;
 
-  // Rate of the line bits while on, at least 1; on_ns above 0; off_ns 0: always on.
+  // `bits_per_second`: rate of the line bits while on, at least 1. on_ns is above 0. With off_ns 0
+  // the source is always on.
   OnOffSource(std::uint64_t bits_per_second, std::int64_t on_ns, std::int64_t off_ns)
       : rate_(bits_per_second), on_ns_(on_ns), off_ns_(off_ns) {
     LEEWAY_ASSERT(bits_per_second > 0 && on_ns > 0 && off_ns >= 0);
@@ -32,13 +33,14 @@ class OnOffSource {
   }
 
  private:
-  static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;  // of a byte at 1 bit/s
+  // time of a byte at 1 bit/s
+  static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;
 
   std::uint64_t rate_;
   std::int64_t on_ns_;
   std::int64_t off_ns_;
   std::int64_t begin_ns_ = 0;
-  std::int64_t on_time_ns_ = 0;  // of the last datagram, without the times off ...
+  std::int64_t on_time_ns_ = 0;  // time of the last datagram, without the times off ...
   std::uint64_t rest_ = 0;       // ... and a part of a nanosecond, in 1 / rate_
 };
 

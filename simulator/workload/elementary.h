@@ -45,7 +45,7 @@ constexpr double portable_exp(double x) {
   return k > 1000 ? sum * power_of_two(k - 1) * 2 : sum * power_of_two(k);
 }
 
-// Of a normal number above 0.
+// Logarithm of a normal number above 0.
 constexpr double portable_log(double x) {
   constexpr double kLn2 = 0.6931471805599453;
   constexpr double kSqrt2 = 1.4142135623730951;

@@ -41,8 +41,8 @@ class LogisticWorkload final : public Workload {
   double least_;  // objective there
   float learning_rate_;
   RankParameters parameters_;
-  std::vector<double> weights_;   // of a rank, in double precision
-  std::vector<double> gradient_;  // the same
+  std::vector<double> weights_;   // a rank's weights, in double precision
+  std::vector<double> gradient_;  // a rank's gradient, in double precision
 };
 
 }  // namespace leeway::sim

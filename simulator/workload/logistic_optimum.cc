@@ -47,7 +47,8 @@ Vector newton_step(const LogisticProblem& problem, const Vector& w, const Vector
   return step;
 }
 
-// As far along -step as the objective falls by what its slope promises, nearly.
+// Goes along -step. Halves the length, from 1 on, until the objective falls by 1e-4 of what its
+// slope promises.
 Vector descend(const LogisticProblem& problem, const Vector& w, const Vector& gradient,
                const Vector& step) {
   const double here = problem.objective(problem.all(), w);

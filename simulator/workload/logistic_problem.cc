@@ -26,7 +26,7 @@ std::vector<float> class_mean(std::uint32_t features, std::uint64_t seed) {
   return mean;
 }
 
-// Of a rank's points: how many are of the first class.
+// Returns how many of a rank's points are of the first class.
 std::size_t first_class_points(const LogisticProblem::Options& options, std::size_t rank) {
   const double skew = rank % 2 == 0 ? options.label_skew : -options.label_skew;
   return static_cast<std::size_t>(options.samples_per_rank * (1 + skew) / 2 + 0.5);

@@ -10,13 +10,13 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::size_t kLayers = 128;
-constexpr std::size_t kWords = 4;              // of a Philox block
-constexpr double kTailBegin = 3.442619855899;  // of 128 layers ...
+constexpr std::size_t kWords = 4;              // words of a Philox block
+constexpr double kTailBegin = 3.442619855899;  // begin of the tail with 128 layers ...
 constexpr double kLayerArea = 9.91256303526217e-3;
 constexpr double kOne = 0x1p24;  // a place's range to either side
 
-// The words of RandomStream(seed, rank << 32 | round, Purpose::workload); what the rare cases draw
-// lies where no block number reaches.
+// The words of RandomStream(seed, rank << 32 | round, Purpose::workload). Rare cases draw where no
+// block number reaches.
 constexpr std::uint32_t kStream =
     0xEu << 28 | std::uint32_t{static_cast<std::uint8_t>(Purpose::workload)} << 20;
 constexpr std::uint32_t kRareStream = kStream | 1u << 19;
@@ -32,7 +32,7 @@ constexpr double bell(double x) {
 
 struct Ziggurat {
   std::array<std::int32_t, kLayers> certain{};  // places nearer to 0 are inside the next layer, too
-  std::array<float, kLayers> width{};           // of a layer, over 2^24
+  std::array<float, kLayers> width{};           // width of a layer, over 2^24
   std::array<double, kLayers> height{};         // the bell's at a layer's right end
 };
 

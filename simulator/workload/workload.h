@@ -1,4 +1,4 @@
-// What the ranks compute between the collectives: gradients, and what becomes of their averages.
+// The ranks' computation between the collectives: gradients, and the use of their averages.
 //
 // One object holds all ranks. Parameters are per rank, since replicas may drift. Given the same
 // results the same floats come out on every compiler: no libm where a value is decided (exp and the
@@ -29,8 +29,8 @@ class Workload {
 
   virtual std::size_t elements() const = 0;
 
-  // The parameters that `rank` holds, elements() of them; a replica broadcast writes there. Equal
-  // on all ranks at first. Empty for a workload without a model (synthetic).
+  // Returns the parameters that `rank` holds, elements() of them; a replica broadcast writes there.
+  // Equal on all ranks at first. Returns none for a workload without a model (synthetic).
   virtual std::span<float> parameters(std::uint32_t rank) = 0;
 
   // The gradient of `rank` in `round`, at its own parameters. A function of (rank, round,

@@ -9,8 +9,8 @@
 
 namespace leeway {
 
-// Told of memory from which datagrams will be gathered: a transport's device may have to know it
-// first.
+// Hears of memory from which datagrams will be gathered: a transport's device may have to register
+// it first.
 class MemoryWatcher {
  public:
   virtual void on_allocated(ByteSpan memory) = 0;
@@ -22,10 +22,10 @@ class MemoryWatcher {
 
 class Arena {
  public:
-  // `watcher` hears of growth, not of the end: it may be gone by then. Or null.
+  // `watcher` may be null. It hears of growth, and not of the destructor: it may be gone by then.
   explicit Arena(MemoryWatcher* watcher = nullptr) : watcher_(watcher) {}
 
-  // At least `bytes` bytes; contents are lost when it has to grow.
+  // Makes room for `bytes` bytes at least. Contents are lost if it has to grow.
   void reserve(std::size_t bytes) {
     if (bytes <= capacity_) return;
     if (watcher_ != nullptr && capacity_ > 0) watcher_->before_freed({data(), capacity_});

@@ -1,8 +1,8 @@
-// An owning set of bits with word access: the arrival ledger of a flow.
+// An owning set of bits with word access, which records the packets that arrived of a flow.
 //
-// resize() is the only call that may allocate, and only when it grows beyond every size before; up
-// to 128 bits never, since short flows have their words in place. Bits past size() are always zero,
-// so whole words may be compared, counted and sent.
+// Only resize() may allocate, and only when it grows beyond every size before. Up to 128 bits it
+// never does: short flows have their words in place. Bits past size() are always zero, so whole
+// words may be compared, counted and sent.
 #pragma once
 
 #include <algorithm>
@@ -95,8 +95,8 @@ class Bitmap {
 
   std::uint32_t bits_ = 0;
   std::uint32_t room_ = 0;                 // words at many_
-  std::array<std::uint64_t, 2> few_{};     // as long as
-  std::unique_ptr<std::uint64_t[]> many_;  // there are none
+  std::array<std::uint64_t, 2> few_{};     // the words while many_ is null
+  std::unique_ptr<std::uint64_t[]> many_;  // the words otherwise
 };
 
 }  // namespace leeway

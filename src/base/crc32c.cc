@@ -55,7 +55,7 @@ std::uint32_t run_tables(const std::byte* from, std::size_t bytes, std::uint32_t
 #define LEEWAY_VPCLMUL \
   __attribute__((target("sse4.2,pclmul,avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq")))
 
-// The CRC instruction: 8 bytes in 3 cycles of latency. For what is too short to fold.
+// The CRC instruction, 8 bytes in 3 cycles of latency, for data too short to fold.
 LEEWAY_PCLMUL std::uint32_t run_instruction(const std::byte* from, std::size_t bytes,
                                             std::uint32_t state) {
   std::uint64_t wide = state;
@@ -206,7 +206,7 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
 }
 
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
-  constexpr std::size_t kStep = 1024;  // as many lines in flight as the core tracks, and no more
+  constexpr std::size_t kStep = 1024;  // keeps no more lines in flight than the core tracks
   constexpr std::size_t kLine = 64;
   std::uint32_t crc = 0;
   for (std::size_t at = 0; at < bytes.size(); at += kStep) {

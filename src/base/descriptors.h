@@ -1,4 +1,4 @@
-// What system calls say that get no descriptor.
+// Errors of system calls that find no free descriptor.
 #pragma once
 
 #include <cerrno>
@@ -7,17 +7,17 @@
 
 namespace leeway {
 
-// Whether this process, or the machine, has no descriptor left.
+// Returns whether this process, or the machine, has no descriptor left.
 constexpr bool lacks_descriptors(int error) {
   return error == EMFILE || error == ENFILE;
 }
 
-// What to add to the error's own text: which limit to raise.
+// Returns a text to add to the error's own: which limit to raise.
 constexpr const char* descriptor_hint(int error) {
   return error == EMFILE ? " (ulimit -n)" : error == ENFILE ? " (sysctl fs.file-max)" : "";
 }
 
-// kResourceExhausted where descriptors lack, else `otherwise`.
+// Returns kResourceExhausted if descriptors ran out, otherwise `otherwise`.
 constexpr StatusCode code_without(int error, StatusCode otherwise) {
   return lacks_descriptors(error) ? StatusCode::kResourceExhausted : otherwise;
 }

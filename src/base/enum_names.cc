@@ -58,7 +58,7 @@ string_view name_of(Enum value, std::span<const string_view> names) {
   return i < names.size() ? names[i] : "unknown";
 }
 
-// `left_out`: of the names, one that is only said.
+// `left_out`: a name that to_string() gives and parse() does not take.
 template <typename Enum>
 Result<Enum> parse(const char* what, string_view name, std::span<const string_view> names,
                    std::size_t left_out = SIZE_MAX) {
@@ -69,7 +69,7 @@ Result<Enum> parse(const char* what, string_view name, std::span<const string_vi
     valid.append(i == 0 ? "" : ", ").append(names[i]);
   }
   constexpr int kQuotedMax =
-      40;  // of a name that may be anything, so that the list of valid ones is never cut
+      40;  // bounds a name of any length, so that the list of valid ones is never cut
   return Status::error(StatusCode::kInvalidArgument, "unknown %s \"%.*s\"; valid are %s", what,
                        static_cast<int>(name.size() < kQuotedMax ? name.size() : kQuotedMax),
                        name.data(), valid.c_str());

@@ -1,4 +1,4 @@
-// What dependencies throw, turned into a Status where it leaves them.
+// Turns exceptions of dependencies into a Status at the place of the call.
 #pragma once
 
 #include <new>
@@ -10,8 +10,8 @@
 
 namespace leeway {
 
-// What `body` returns, a Status or a Result. Asio throws where it gets no descriptor, everybody
-// where there is no memory: kResourceExhausted, which begins with `what`.
+// Calls `body`, and returns its Status or Result. Asio throws if it gets no descriptor, and any
+// code if there is no memory. Both become kResourceExhausted, with a text that begins with `what`.
 template <typename Body>
 auto without_exceptions(const char* what, Body&& body) -> decltype(body()) {
   try {

@@ -1,15 +1,15 @@
-// A program's own thread in a call that takes long, at the end of the process.
+// Stops a long call on a program's own thread when the process ends.
 #pragma once
 
 #include <stop_token>
 
 namespace leeway {
 
-// While it lives, exit() asks what this thread is at to stop, and waits for the end of this object
-// as for a Thread: OpenSSL may be torn down afterwards, where the program was the first to use it.
+// While it lives, exit() asks the work of this thread to stop, and waits for the end of this object
+// as for a Thread. OpenSSL may be torn down afterwards, if the program was the first to use it.
 class ExitStop {
  public:
-  // `further`: who else may ask for it.
+  // `further`: another source of requests to stop.
   explicit ExitStop(std::stop_token further);
   ~ExitStop();
   ExitStop(const ExitStop&) = delete;
@@ -26,8 +26,8 @@ class ExitStop {
   const std::stop_callback<Ask> further_;
 };
 
-// What exit() does first: asks all threads and all that is in an ExitStop to stop, and waits for
-// them half a second at most. No thread can be had from then on.
+// The first step of exit(): asks all threads and all ExitStops to stop, and waits for them half a
+// second at most. No thread can start from then on.
 void end_threads();
 
 }  // namespace leeway

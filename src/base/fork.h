@@ -1,4 +1,4 @@
-// Things that children of this process inherit. A forked child has its memory and none of its
+// Handles what a child of this process inherits. A forked child has its memory and none of its
 // threads. A child by fork() or exec() has its descriptors, unless they are kept from it.
 #pragma once
 
@@ -14,7 +14,7 @@ std::uint32_t fork_generation();
 // its place. Otherwise a child that outlives this process holds its ports and locks, takes
 // connections that nobody answers, and hides from the other side that this process has ended.
 //
-// Any thread. The descriptor stays its owner's, who closes it, in a forked child too.
+// Any thread may use it. The owner of the descriptor still has to close it, in a forked child too.
 class KeptFromChildren {
  public:
   KeptFromChildren() = default;

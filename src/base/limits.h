@@ -19,27 +19,29 @@ inline constexpr int kOpenRoundsMax = 16;
 // may wait.
 inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 
-// Messages (send/recv) may be open in any number. So many of each tag and direction between two
-// ranks, the oldest, talk at a time; the others cost nothing but memory until their turn comes.
+// Messages (send/recv) may be open in any number. For each tag and direction between two ranks,
+// only this many of the oldest exchange datagrams at a time. The others cost nothing but memory
+// until then.
 inline constexpr int kTalkingMessagesMax = 16;
 
-// Tags that this rank ever used with one peer. The numbers of each go on for the communicator's
-// life: some 250 bytes a tag.
+// Tags that this rank ever used with one peer. The message numbers of each tag go on for the
+// communicator's life: some 250 bytes a tag.
 inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 
-// How far ahead of its own a rank believes that a peer's numbers of messages of a tag are.
+// A peer's message number of a tag may be ahead of this rank's own by this much, or is not
+// believed.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
-// The same of collectives: by how many a peer may be ahead. Numbers are compared modulo 2^32: one
-// that was believed and is far ahead would make all true ones after it old.
+// A peer's collective number may be ahead of this rank's own by this much. Numbers are compared
+// modulo 2^32: if one that is far ahead were believed, all true ones after it would seem old.
 inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 
-// Packets of a flow that its receiver asked for again are sent so many times the flow's length,
-// over the share of datagrams that arrive. An exact flow needs one over that share, and where
-// bursts fill a short queue three of four are lost. From then on a request gets one packet, so that
-// requests cost a peer as much as it costs to answer them.
+// Bound on packets that a flow's receiver asks for again: this many times the flow's length, over
+// the share of datagrams that arrive. An exact flow needs one times that, and where bursts fill a
+// short queue three of four are lost. Beyond it a request gets one packet, so that requests cost a
+// peer as much as it costs to answer them.
 inline constexpr std::uint32_t kRepairsPerPacket = 4;
-// The least share that a receiver's reports are believed for this.
+// Share of datagrams that arrive that this bound uses at least, whatever the receiver reports.
 inline constexpr double kRepairedShareMin = 1.0 / 16;
 
 // Probes of one peer that are answered in a round trip. Honest ones come once in several.
@@ -51,15 +53,15 @@ inline constexpr int kProbeAnswersPerRoundTrip = 8;
 inline constexpr double kWeightMin = 0x1p-64;
 inline constexpr double kWeightMax = 0x1p64;
 
-// Of these tags, so many may have posted receives listed in one report; the next one lists others.
+// Most tags whose posted receives one report lists. The next report lists others.
 inline constexpr int kListedStreamsMax = 8;
 
 // Tags of messages between two ranks for which a report says how many receives have been posted,
 // the latest first.
 inline constexpr int kReportedStreamsMax = 16;
 
-// Messages that were given up lately, of which a report says so, and how many reports do. A
-// receiver that did not hear it lists its receive again, and is told again.
+// Messages given up lately that a report lists, and the number of reports that list one. A receiver
+// that missed all of these lists its receive again, and is told again.
 inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
@@ -70,7 +72,7 @@ inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
 // Packets of a chunk, the unit in which complete data are reduced: one word of the arrival bitmap.
 inline constexpr std::uint32_t kChunkPacketsMax = 64;
 
-// Largest datagram accepted or made, over any transport: memory between the ranks of a host takes
+// Largest datagram accepted or made, over any transport. Memory between the ranks of a host takes
 // it in one piece.
 inline constexpr std::size_t kDatagramBytesMax = std::size_t{32} * 1024;
 
@@ -88,26 +90,26 @@ inline constexpr int kLanesMax = 8;
 inline constexpr std::uint64_t kRateMin = 10'000;
 inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
 
-// Datagrams that a peer's grant leaves in flight at least (WIRE 3.16): reports go on, and with them
-// whatever raises the grant again.
+// Datagrams in flight that a peer's grant always allows (WIRE 3.16). So reports go on, which can
+// raise the grant again.
 inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 
-// Packets of a flow that parity of one code covers together (WIRE 2.10), and parities of them at
-// most. A code over bytes has 256 places, packets and parities together. The longer a code, the
-// less its losses vary, and the less parity is enough (src/protocol/README.md). But parity must be
-// enough where every fourth packet is lost, too.
+// kCodePackets: packets of a flow that parity of one code covers together (WIRE 2.10).
+// kCodeParitiesMax: most parities of one code. A code over bytes has 256 places, packets and
+// parities together. The longer a code, the less its losses vary, and the less parity is enough
+// (docs/measurements/protocol.md). But parity must be enough also if every fourth packet is lost.
 inline constexpr std::uint32_t kCodePackets = 128;
 inline constexpr std::uint32_t kCodeParitiesMax = 96;
 // Flows of more packets have no parity. It would take longer than asking for what was lost, and
 // owners would keep too much: contributions stay in memory as long as their code is not whole.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
-// Flows of up to kEagerPackets packets leave in copies instead (WIRE 2.12): in so many at most, and
-// only where one copy to every rank is no more packets than these.
+// Flows of up to kEagerPackets packets are sent in copies instead (WIRE 2.12): kCopiesMax at most,
+// and only if one copy to every rank is no more than kCopiedPacketsMax packets.
 inline constexpr std::uint32_t kCopiesMax = 8;
 inline constexpr std::uint32_t kCopiedPacketsMax = 64;
 // Below this share of lost datagrams a sender sends no parity, and no copies.
 inline constexpr double kCodedLossMin = 1e-4;
-// Share of operations in which all copies of some packet may be lost: those are repaired.
+// Share of operations in which all copies of some packet may be lost. These are repaired.
 inline constexpr double kCopiesShortfall = 0.05;
 
 // Packets of a flow that a sender may send before the peer said that it opened the operation.

@@ -1,4 +1,4 @@
-// Where a process is in an IP network, as far as rooms without sockets need to know.
+// Address of a process in an IP network, for rooms without sockets.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@ namespace leeway {
 // An IP address and a UDP port. IPv4 is kept v4-mapped (::ffff:a.b.c.d).
 struct NetworkAddress {
   std::array<std::uint8_t, 16> ip{};
-  std::uint16_t port = 0;  // 0: no address
+  std::uint16_t port = 0;  // 0 if there is no address
 
   bool known() const { return port != 0; }
   friend bool operator==(const NetworkAddress&, const NetworkAddress&) = default;
 };
 
-// Whether the address is IPv4 inside IPv6.
+// Returns whether the address is IPv4 inside IPv6.
 bool is_mapped(const std::array<std::uint8_t, 16>& ip);
 // "10.0.0.1", "fe80::1"
 std::string ip_text(const std::array<std::uint8_t, 16>& ip);

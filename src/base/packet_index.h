@@ -1,9 +1,10 @@
-// Three numbers that say where a packet is, as types that cannot be mixed up.
+// Three numbers of a packet, as types that cannot be mixed up.
 //
 // A sender hands out the packets of a shard in a permuted order, and the receiver reduces them
 // chunk by chunk. So one packet has an index, a position and a chunk, and each is a small integer.
-// Members of schedule::PacketGrid convert between index and chunk; nothing converts a position into
-// an index but the sender's schedule::PacketCursor. `value` is for arithmetic and for the wire.
+// Members of schedule::PacketGrid convert between index and chunk. Only the sender's
+// schedule::PacketCursor converts a position into an index. `value` is for arithmetic and for the
+// wire.
 #pragma once
 
 #include <compare>
@@ -11,7 +12,7 @@
 
 namespace leeway {
 
-// Which packet of a shard it is, counted in the order of the shard's elements.
+// Number of a packet in its shard, in the order of the shard's elements.
 struct PacketIndex {
   std::uint32_t value = 0;
 
@@ -22,14 +23,14 @@ struct PacketIndex {
   friend auto operator<=>(const PacketIndex&, const PacketIndex&) = default;
 };
 
-// How many packets its sender handed out before it in the same pass.
+// Number of packets that its sender handed out before it in the same pass.
 struct PacketPosition {
   std::uint32_t value = 0;
 
   friend auto operator<=>(const PacketPosition&, const PacketPosition&) = default;
 };
 
-// Which chunk of a shard it is: a run of packets that is reduced, and sent on, as one.
+// Number of a chunk in its shard: a run of packets that is reduced, and sent on, as one.
 struct ChunkIndex {
   std::uint32_t value = 0;
 

@@ -1,5 +1,5 @@
-// State that a fork's child does not share: it gets a new one, and leaves its parent's alone. That
-// one's locks may be held for ever, and its threads are not there.
+// State that a forked child does not share: the child gets a new one, and leaves its parent's
+// alone. The parent's locks may be held for ever, and its threads do not exist in the child.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class PerProcess {
     std::uint32_t generation = fork_generation();
     State state;
   };
-  std::atomic<Node*> node_ = new Node;  // of the process, which never ends it
+  std::atomic<Node*> node_ = new Node;  // never destroyed
 };
 
 }  // namespace leeway

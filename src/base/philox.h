@@ -23,8 +23,8 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9;  // golden ratio
   constexpr std::uint32_t kWeyl1 = 0xBB67AE85;  // sqrt(3) - 1
-  // Words of their own rather than elements: those are calls without optimisation, and tests that
-  // draw their data under sanitizers spent two thirds of their time in them.
+  // The words are variables and not elements. Without optimisation elements are calls, and tests
+  // that draw their data under sanitizers spent two thirds of their time in them.
   auto c0 = counter[0];
   auto c1 = counter[1];
   auto c2 = counter[2];

@@ -1,5 +1,5 @@
-// Text that other processes, hosts or files sent, on its way to people. A terminal obeys what
-// stands in such a text: escape sequences move its cursor, change its title, or make it type.
+// Makes texts from other processes, hosts or files safe to show. A terminal obeys escape sequences
+// in such a text: they move its cursor, change its title, or make it type.
 #pragma once
 
 #include <algorithm>

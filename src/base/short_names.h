@@ -1,5 +1,4 @@
-// Element types by the short names that command lines and policies take beside those of
-// to_string().
+// Short names of element types, which command lines and policies take beside those of to_string().
 #pragma once
 
 #include <array>

@@ -24,13 +24,13 @@
 namespace leeway {
 namespace {
 
-// exit() waits so long for threads, all together. What stops them takes milliseconds; a name server
+// Time that exit() waits for all threads together. They stop within milliseconds, but a name server
 // or a program's callback may hold one for longer.
 constexpr auto kExitTime = std::chrono::milliseconds(500);
 
 std::atomic<int> threads_left{-1};
 
-// Of one process: a fork's child has none of its parent's threads.
+// Threads of one process. A forked child has none of its parent's threads.
 struct Running {
   const pid_t process = ::getpid();
   std::mutex mutex;
@@ -41,7 +41,8 @@ struct Running {
   std::vector<std::shared_ptr<void>> left;  // handles of threads that only the parent has
 };
 
-// Never destroyed. The parent's is left alone: another thread may have held its lock.
+// Returns this process's threads. The object is never destroyed. A child leaves the parent's alone:
+// another thread may have held its lock.
 Running& running() {
   static std::atomic<Running*> current{new Running};
   Running* known = current.load();
@@ -53,7 +54,8 @@ Running& running() {
   return *known;
 }
 
-// The smallest limit of the control groups that this process is in; empty: none has one.
+// Returns a text with the smallest limit of this process's control groups; an empty one if none has
+// a limit.
 std::string limit_of_groups() {
   std::ifstream groups("/proc/self/cgroup");
   unsigned long least = std::numeric_limits<unsigned long>::max();
@@ -108,7 +110,7 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   Thread made;
   made.state_ = std::make_shared<State>();
   Running& here = running();
-  // The new thread looks for its entry when this one has let go of the lock.
+  // The new thread needs this lock to remove its entry, so the entry is there by then.
   const std::lock_guard lock(here.mutex);
   if (here.over) {
     made.state_ = nullptr;
@@ -117,7 +119,7 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   }
   const auto run = [&here, stop = made.state_->stop, work = std::move(work)]() mutable {
     work(stop.get_token());
-    work = nullptr;  // what it holds ends before exit() goes on
+    work = nullptr;  // destroys what it holds before exit() goes on
     const std::lock_guard ending(here.mutex);
     here.threads.remove_if(
         [](const auto& entry) { return entry.first == std::this_thread::get_id(); });
@@ -225,7 +227,7 @@ void end_threads() {
   };
   std::vector<std::stop_source> asked = others();
   lock.unlock();
-  for (std::stop_source& one : asked) one.request_stop();  // may call what other rooms left
+  for (std::stop_source& one : asked) one.request_stop();  // may call what other rooms registered
   lock.lock();
   here.ended.wait_for(lock, kExitTime, [&] { return others().empty(); });
 }

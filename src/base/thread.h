@@ -1,8 +1,8 @@
 // Threads of the library. Nothing else in src starts one.
 //
-// The system may have no thread to give: that is a Status which names the limit, never an
-// exception. And a process may end at any moment: exit() asks all these threads to stop, and waits
-// for them, so that none runs while what it uses is torn down.
+// The system may have no thread to give. That is a Status which names the limit, and never an
+// exception. A process may end at any moment: exit() asks all these threads to stop, and waits for
+// them, so that none runs while what it uses is torn down.
 #pragma once
 
 #include <functional>
@@ -19,28 +19,28 @@ class Thread {
   // Runs on the new thread. Returns soon after a stop is requested.
   using Work = std::function<void(const std::stop_token&)>;
 
-  // None.
+  // Has no thread.
   Thread() = default;
-  // `purpose`: for the error's text, as in "no thread can be had to <purpose>". kResourceExhausted:
-  // the system has none. kCancelled: the process is ending.
+  // `purpose`: for the error's text, as in "no thread can be had to <purpose>". Returns
+  // kResourceExhausted if the system has no thread, kCancelled if the process is ending.
   static Result<Thread> start(const char* purpose, Work work);
 
   Thread(Thread&&) noexcept = default;
-  // This one is none or was joined, or is ended as by the destructor.
+  // Ends the thread of this object first, as the destructor does.
   Thread& operator=(Thread&& other) noexcept;
-  // request_stop() and join().
+  // Calls request_stop() and join().
   ~Thread() { end(); }
 
   bool joinable() const { return state_ != nullptr; }
-  // Whether the caller runs on it.
+  // Returns whether the caller runs on this thread.
   bool is_this() const;
-  // For what must hear of a stop, or ask for one, without the handle.
+  // For code that must hear of a stop, or ask for one, without this object.
   std::stop_source stop_source() const;
   void request_stop();
-  // Returns when the work has returned. Lets go of the thread where the caller runs on it, or where
-  // the process was forked from the one that has the thread.
+  // Returns when the work has returned. On the thread itself, or in a forked child of the process
+  // that has the thread, it gives up the thread instead.
   void join();
-  // Nobody joins it. exit() waits for it all the same.
+  // Lets the thread go on without a join. exit() still waits for it.
   void detach();
 
  private:
@@ -49,18 +49,18 @@ class Thread {
   std::shared_ptr<State> state_;
 };
 
-// Runs all of them at the same time, as far as threads can be had, the last one on this thread.
+// Runs all tasks at the same time, as far as threads can be had, and the last one on this thread.
 // Returns when all have returned.
 void run_together(const char* purpose, const std::vector<std::function<void()>>& tasks);
 
-// Runs it on a thread that nobody joins; on this one where none can be had.
+// Runs the task on a thread that nobody joins, or on this one if no thread can be had.
 void run_behind(const char* purpose, const std::function<void()>& task);
 
-// exit() stops threads from now on, as it does from the first start() on. What is registered with
-// std::atexit() after this call comes first, and finds the threads running.
+// Registers end_threads() for exit(); the first start() also does. Functions registered with
+// std::atexit() after this call run before it, and find the threads running.
 void end_threads_at_exit();
 
-// For tests: so many more threads can be had; negative: as many as the system gives.
+// For tests: number of further threads that can be had; if negative, as many as the system gives.
 void limit_threads(int more);
 
 }  // namespace leeway

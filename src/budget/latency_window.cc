@@ -8,7 +8,7 @@
 namespace leeway::budget {
 namespace {
 
-constexpr std::int64_t kNotRun = -1;  // and -1 - t for what was given up after t
+constexpr std::int64_t kNotRun = -1;  // a micro-batch given up after t has kNotRun - t
 
 }  // namespace
 
@@ -55,7 +55,7 @@ LatencyTable LatencyWindow::table() {
   return {ns_, micro_batches_, computed_ns_};
 }
 
-// One full turn at most.
+// Tries each completed latency once at most.
 std::int64_t LatencyWindow::next_completed(std::int64_t above_ns) {
   for (std::size_t tried = 0; tried < completed_ns_.size(); ++tried) {
     const std::int64_t latency = completed_ns_[turn_];

@@ -1,15 +1,16 @@
-// The micro-batch latencies of one rank over a window of steps. Nobody knows the latency of a
-// micro-batch that a step did not run, but the search for a threshold needs one. The window imputes
-// it from the micro-batches that this rank did run.
+// The micro-batch latencies of one rank over a window of steps. The latency of a micro-batch that a
+// step did not run is unknown, but the search for a threshold needs it. The window imputes it from
+// the micro-batches that this rank did run.
 //
-// A micro-batch given up after a time t lasted longer: the next completed latency above t stands
-// for it, or t if there is none. One that never began takes the next completed latency. "Next":
-// completed latencies take turns, in the order in which they ran, so that the outcome is a function
-// of the window alone.
+// A micro-batch given up after a time t lasted longer. The next completed latency above t replaces
+// it, or t if there is none. A micro-batch that never began takes the next completed latency.
+// "Next" goes through the completed latencies cyclically, in the order in which they ran, so that
+// the outcome is a function of the window alone.
 //
-// Latencies that do not depend on when they run are imputed without bias but for the part of a long
-// micro-batch beyond all that completed. If they do (a slow second half of every step, say), what
-// stops early looks like what runs early. Not thread-safe; allocates when constructed only.
+// Latencies that do not depend on when they run are imputed without bias, but for the part of a
+// long micro-batch beyond all that completed. If they do depend (a slow second half of every step,
+// say), micro-batches that stop early look like those that run early. Not thread-safe; allocates
+// when constructed only.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +25,21 @@ namespace leeway::budget {
 
 class LatencyWindow {
  public:
-  // 1 .. kWindowStepsMax steps of 1 .. kMicroBatchesMax micro-batches.
+  // For 1 .. kWindowStepsMax steps of 1 .. kMicroBatchesMax micro-batches.
   LatencyWindow(std::uint32_t steps, std::uint32_t micro_batches);
 
   void clear();
   bool full() const { return steps_ == steps_max_; }
   std::uint32_t steps() const { return steps_; }
 
-  // A step that has ended: `completed` holds 0 .. kLatencyMaxNs, at most micro_batches of them. Not
-  // if full().
+  // Adds a step that has ended. `completed` holds values of 0 .. kLatencyMaxNs, at most
+  // micro_batches of them. Not if full().
   void add_step(std::span<const std::int64_t> completed, std::optional<Duration> aborted_after);
 
-  // Imputes, and gives all latencies of the full window; they stay until the window is cleared.
-  // Empty if nothing was completed in any step.
+  // Imputes, and returns all latencies of the full window; they stay until the window is cleared.
+  // Returns an empty table if nothing was completed in any step.
   LatencyTable table();
-  // Latencies of table() that are.
+  // Number of imputed latencies in table().
   std::uint32_t imputed() const { return imputed_; }
 
  private:
@@ -48,9 +49,9 @@ class LatencyWindow {
   std::uint32_t micro_batches_;
   std::uint32_t steps_ = 0;
   std::uint32_t imputed_ = 0;
-  std::size_t turn_ = 0;                   // in completed_ns_
-  std::vector<std::int64_t> ns_;           // [step][micro-batch]; below 0 where unknown
-  std::vector<std::int64_t> computed_ns_;  // [step] until it ended, whatever way
+  std::size_t turn_ = 0;                   // index into completed_ns_
+  std::vector<std::int64_t> ns_;           // [step][micro-batch]; below 0 if unknown
+  std::vector<std::int64_t> computed_ns_;  // [step] compute time until it ended, however it ended
   std::vector<std::int64_t> completed_ns_;
 };
 

@@ -1,16 +1,16 @@
-// Says before every micro-batch of a training step whether to run it, or to go to the reduction
-// with what there is: once the step has lasted as long as the threshold no further micro-batch
-// begins. The caller tells the time.
+// Decides before every micro-batch of a training step whether to run it, or to go to the reduction
+// with those that are done: once the step has lasted as long as the threshold, no further
+// micro-batch begins. The caller tells the time.
 //
 //   while (gate.next(now)) {
 //     forward();
-//     if (gate.should_stop(now)) break;  // optional: without it what was begun is ended
+//     if (gate.should_stop(now)) break;  // optional: without it every micro-batch is completed
 //     backward();
 //   }
 //   reduce(sum, /*weight=*/gate.completed());
 //
-// A step begins with the first next() after its predecessor's end. Not thread-safe; allocates when
-// constructed only.
+// A step begins with the first next() after the previous step's end. Not thread-safe; allocates
+// when constructed only.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ namespace leeway::budget {
 inline constexpr Duration kNoThreshold = Duration::max();
 
 struct StepGateOptions {
-  std::uint32_t micro_batches = 1;      // of a step, 1 .. kMicroBatchesMax
-  std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
-  std::uint64_t warm_up_steps = 0;      // never stops in these
+  std::uint32_t micro_batches = 1;      // a step, 1 .. kMicroBatchesMax
+  std::uint32_t micro_batches_min = 1;  // completed in any case; 0 .. micro_batches
+  std::uint64_t warm_up_steps = 0;      // steps that are never stopped
   Duration threshold = kNoThreshold;    // above 0
 };
 
@@ -37,16 +37,18 @@ class StepGate {
  public:
   explicit StepGate(const StepGateOptions& options);
 
-  // True: run a micro-batch; the one before, if any, is completed. False: the step has ended.
+  // Returns whether to run a micro-batch; the one before, if any, is completed. Otherwise the step
+  // has ended.
   bool next(Instant now);
-  // The same where the completed micro-batch was timed on a device: a step has lasted as long as
-  // the host says or as its device times add up to, whichever is more. At the beginning of a step
-  // the time is ignored.
+  // The same if the completed micro-batch was timed on a device. A step has lasted as long as the
+  // host's time or the sum of its device times, whichever is more. At the beginning of a step the
+  // time is ignored.
   bool next(Instant now, double device_s);
-  // While a micro-batch runs: true ends the step, and that micro-batch does not count.
+  // Call it while a micro-batch runs. If it returns true, the step ends, and that micro-batch does
+  // not count.
   bool should_stop(Instant now);
 
-  // In force from the next step on; above 0, or kNoThreshold.
+  // The threshold holds from the next step on; it is above 0, or kNoThreshold.
   void set_threshold(Duration threshold);
   Duration threshold() const { return options_.threshold; }
   const StepGateOptions& options() const { return options_; }
@@ -54,21 +56,21 @@ class StepGate {
   bool in_step() const { return in_step_; }
   std::uint64_t steps_begun() const { return steps_begun_; }
 
-  // Of the step that is running or ended last.
+  // completed() and latencies_ns() are those of the step that is running or ended last.
   std::uint32_t completed() const { return completed_; }
-  std::span<const std::int64_t> latencies_ns() const {  // of the completed micro-batches
+  std::span<const std::int64_t> latencies_ns() const {  // by completed micro-batch
     return std::span(latencies_ns_).first(completed_);
   }
-  // How long the micro-batch that should_stop() gave up had run.
+  // Run time of the micro-batch that should_stop() gave up; unset if none was.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
-  // When in a micro-batch should_stop() is asked: part of the host's time for those completed in
-  // which it was, since the beginning, in 1024ths; 0 if it never was.
+  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time. It is over
+  // all completed micro-batches in which it was asked, since the beginning. 0 if it never was.
   std::uint32_t stop_share_1024() const;
-  // On a clock of the gate's own, which never goes back.
+  // Start of the step on the gate's own clock, which never goes back.
   Instant step_start() const { return step_start_; }
 
   const ComputeCounts& counts() const { return counts_; }
-  // Of all completed micro-batches; an hour before the first.
+  // The shortest completed micro-batch so far; an hour before the first.
   Duration shortest() const { return Duration(shortest_ns_); }
 
  private:
@@ -87,11 +89,11 @@ class StepGate {
   std::uint32_t completed_ = 0;
   Instant reading_;     // the caller's clock
   Instant time_;        // ours, at that reading
-  Instant step_start_;  // ours, as what follows
+  Instant step_start_;  // on our clock, as what follows
   Instant micro_batch_start_;
-  Duration device_time_{0};  // of the step's micro-batches
+  Duration device_time_{0};  // sum over the step's micro-batches
   std::optional<Duration> aborted_after_;
-  std::optional<Duration> asked_after_;  // of the micro-batch that runs
+  std::optional<Duration> asked_after_;  // in the running micro-batch
   double asked_ns_ = 0.0;                // sums over completed micro-batches in which it was asked
   double asked_of_ns_ = 0.0;
   std::int64_t shortest_ns_ = kLatencyMaxNs;

@@ -113,12 +113,13 @@ void ThresholdAgreement::conclude(std::uint64_t step, bool ok) {
   if (usable && estimate_due(step)) adopt(step);
 }
 
-// Of totals_, per latency.
+// Mean over latencies of one of totals_.
 double ThresholdAgreement::mean_of(Total total) const {
   return totals_[total] / std::max(1.0, totals_[kLatencies]);
 }
 
-// From what all ranks see alike. Where nobody completes anything the threshold must go.
+// Decides from values that are equal on all ranks. If no rank completes anything, the threshold
+// must go.
 bool ThresholdAgreement::estimate_due(std::uint64_t step) {
   if (estimates_ == 0 || catching_up_ || totals_[kLatencies] == 0.0) return true;
   if (options_.reestimate_steps != 0 && step - estimated_at_ >= options_.reestimate_steps)
@@ -140,7 +141,7 @@ void ThresholdAgreement::adopt(std::uint64_t step) {
   estimated_at_ = step;
   ++estimates_;
   behind_ = false;
-  catching_up_ = totals_[kLatencies] == 0.0;  // from nothing: again as soon as there is something
+  catching_up_ = totals_[kLatencies] == 0.0;  // without latencies, estimate again soon
 }
 
 std::optional<ThresholdEstimate> ThresholdAgreement::estimate() const {

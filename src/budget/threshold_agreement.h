@@ -1,15 +1,15 @@
 // Brings the ranks of a group to the same automatic threshold without waiting for one another.
 // Ranks measure every window of steps and exchange the tables of the threshold search. Two fixed
 // numbers of steps later all ranks draw the same conclusion from the same numbers. This class says
-// what to exchange when; the caller does it.
+// what to exchange and when; the caller exchanges it.
 //
 //   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
 //   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks
 //   as many again   later: conclude(), and another threshold() perhaps
 //
-// where steps count from the end of the warm-up. What is exchanged depends on the number of the
-// step alone, never on what an exchange brought: ranks must issue the same operations even if one
-// of them failed on some rank.
+// Steps count from the end of the warm-up. The exchanges depend on the number of the step alone,
+// and never on the result of an exchange: ranks must issue the same operations even if one of them
+// failed on some rank.
 //
 // Without an automatic threshold only totals() are exchanged. Not thread-safe; allocates when
 // constructed only.
@@ -31,7 +31,7 @@ namespace leeway::budget {
 struct AgreementOptions {
   bool automatic = true;
   std::uint32_t ranks = 1;
-  std::uint32_t micro_batches = 1;  // of a step of this rank
+  std::uint32_t micro_batches = 1;  // in a step of this rank
   std::uint32_t micro_batches_min = 1;
   std::uint64_t warm_up_steps = 0;
   std::uint32_t window_steps = 44;  // kWindowStepsMin .. kWindowStepsMax
@@ -41,7 +41,7 @@ struct AgreementOptions {
 
 class ThresholdAgreement {
  public:
-  // Steps until the result of an exchange is needed.
+  // Steps from an exchange until its result is needed.
   static constexpr std::uint32_t kExchangeSteps = 2;
   static constexpr std::uint32_t kWindowStepsMin = 2 * kExchangeSteps + 2;
 
@@ -49,20 +49,20 @@ class ThresholdAgreement {
 
   explicit ThresholdAgreement(const AgreementOptions& options);
 
-  // What is due at the beginning of this step, counted from 0.
+  // Returns the stage that is due at the beginning of this step, counted from 0.
   Stage due(std::uint64_t step) const;
 
-  // Every step past the warm-up, whatever is due: at its beginning, where a window may end and
-  // bounds() are made; and when it has ended.
+  // Call both in every step past the warm-up, whatever is due. begin_step(): at its beginning,
+  // where a window may end and bounds() are made. end_step(): when it has ended.
   void begin_step(std::uint64_t step, Instant start);
   void end_step(const StepGate& gate);
 
-  // If tables are due. `bounds_ok`: bounds() hold those of all ranks.
+  // Call it if tables are due. `bounds_ok`: bounds() hold those of all ranks.
   void make_tables(const ComputeCounts& counts, bool bounds_ok);
-  // If a conclusion is due. `ok`: cuts(), sums() and totals() hold those of all ranks.
+  // Call it if a conclusion is due. `ok`: cuts(), sums() and totals() hold those of all ranks.
   void conclude(std::uint64_t step, bool ok);
 
-  // To be combined in place; without an automatic threshold totals() only.
+  // To be combined over ranks in place; without an automatic threshold totals() only.
   std::span<std::int64_t> bounds() { return search_.bounds(); }
   std::span<std::int64_t> cuts() { return search_.cuts(); }
   std::span<double> sums() { return search_.sums(); }
@@ -72,18 +72,20 @@ class ThresholdAgreement {
   const ComputeCounts& global() const { return global_; }
   std::uint64_t estimates() const { return estimates_; }
   std::uint64_t drifts() const { return drifts_; }
-  // The last put in force, and what the model predicts; none if it came from no latencies.
+  // The estimate last put in force, with the model's prediction. Unset if it came from no
+  // latencies.
   std::optional<ThresholdEstimate> estimate() const;
 
   static constexpr std::size_t kCounts = 9;
   using CountRow = std::array<double, kCounts>;
-  // For adding up counts of ranks.
+  // Conversions for adding up counts of ranks.
   static CountRow row_of(const ComputeCounts& counts);
   static ComputeCounts counts_of(std::span<const double, kCounts> row);
 
  private:
-  // After the counts in totals_: how many ranks' bounds failed, whose window saw two thresholds,
-  // and which lack a conclusion; sum, squares and number of the latencies in seconds.
+  // Indices in totals_, behind the counts. kFailed: ranks whose bounds failed. kMixed: ranks whose
+  // window saw two thresholds. kBehind: ranks that lack a conclusion. Then sum, squares and number
+  // of the latencies, in seconds.
   enum Total : std::size_t {
     kFailed = kCounts,
     kMixed,
@@ -101,7 +103,7 @@ class ThresholdAgreement {
 
   AgreementOptions options_;
   LatencyWindow window_;  // being measured
-  // The last full one; empty if this rank completed nothing.
+  // The latencies of the last full window; empty if this rank completed nothing.
   std::vector<std::int64_t> measured_;
   std::uint32_t stop_share_1024_ = 0;  // StepGate's, of the last step
   bool window_mixed_ = false;          // the threshold changed within the window
@@ -112,15 +114,15 @@ class ThresholdAgreement {
 
   Duration threshold_ = kNoThreshold;
   ComputeCounts global_;
-  ThresholdChoice choice_;  // the last put in force, and what it came from
+  ThresholdChoice choice_;  // the last one in force, and its basis
   double mean_s_ = 0.0;
   double deviation_s_ = 0.0;
   Duration overhead_{0};
   std::uint64_t estimates_ = 0;
   std::uint64_t drifts_ = 0;
-  std::uint64_t estimated_at_ = 0;  // step
+  std::uint64_t estimated_at_ = 0;  // the step of it
   bool behind_ = false;             // this rank lacks a conclusion that others may have drawn
-  bool catching_up_ = false;        // some rank does, or it was drawn from nothing
+  bool catching_up_ = false;        // some rank is behind, or the conclusion had no latencies
 };
 
 }  // namespace leeway::budget

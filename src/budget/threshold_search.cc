@@ -8,13 +8,13 @@
 namespace leeway::budget {
 namespace {
 
-constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;  // of a step's compute
+constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;  // compute time of a step
 
 void raise(std::int64_t& value, std::int64_t least) {
   value = std::max(value, least);
 }
 
-// The micro-batch, counted from 0, at whose end candidates begin.
+// Returns the micro-batch, counted from 0, at whose end candidates begin.
 std::uint32_t first_end(const ThresholdSearchOptions& options, std::uint32_t micro_batches) {
   constexpr std::uint32_t kUsual = 5;
   const std::uint32_t usual = micro_batches > kUsual ? kUsual : 2 * micro_batches / 3;

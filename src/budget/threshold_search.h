@@ -1,10 +1,10 @@
-// The automatic compute threshold: of 200 candidates the one at which synchronous steps would have
-// got most done per unit of time, had it been in force in a window of measured steps (the algorithm
-// of arXiv 2306.10598's public code, and with stop_share_1024 and indifference a better informed
-// one).
+// The automatic compute threshold. Of 200 candidates it takes the one at which synchronous steps
+// would have got most done per unit of time, had it been in force in a window of measured steps.
+// This is the algorithm of arXiv 2306.10598's public code; with stop_share_1024 and indifference it
+// is a better informed one.
 //
 // No rank needs to see another's latencies. Each reduces its own to small tables, which are
-// combined by two rounds of element-wise maxima and sums; every rank then finishes the same
+// combined by two rounds of element-wise maxima and sums. Every rank then finishes the same
 // arithmetic on the same numbers:
 //
 //   search.add_bounds(mine, wall);   bounds() = maximum over ranks
@@ -26,9 +26,9 @@
 
 namespace leeway::budget {
 
-// Limits of what is searched; sums of times then stay within 63 bits.
-inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // of a micro-batch: an hour
-inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // a step
+// Limits of the search's input; sums of times then stay within 63 bits.
+inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // a micro-batch: an hour
+inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // in a step
 inline constexpr std::uint32_t kWindowStepsMax = 256;
 
 // One rank's micro-batch latencies over a window: step after step, in each micro_batches times from
@@ -36,38 +36,40 @@ inline constexpr std::uint32_t kWindowStepsMax = 256;
 struct LatencyTable {
   std::span<const std::int64_t> ns;
   std::uint32_t micro_batches = 0;
-  // How long each step really computed, where part of the latencies was imputed because a threshold
-  // cut it off (LatencyWindow). Empty: as long as its latencies.
+  // Real compute time of each step, needed if part of the latencies was imputed because a threshold
+  // cut it off (LatencyWindow). If empty, it is the sum of the step's latencies.
   std::span<const std::int64_t> computed_ns = {};
-  // What becomes of the micro-batch that runs when the threshold passes. A number: it is given up
-  // if should_stop() is asked later in it, this part of its time after its beginning, in 1024ths;
-  // else, and always with 0, it is ended and counts, as StepGate has it. None: it costs no time and
-  // does not count, which is what the public code assumes.
+  // Treatment of the micro-batch that runs when the threshold passes. With a number, should_stop()
+  // is asked once in it, at this part of its time in 1024ths. If the threshold has passed by then,
+  // the micro-batch is given up. Otherwise, and always with 0, it is completed and counts, as in
+  // StepGate. If unset, it costs no time and does not count, which is what the public code assumes.
   std::optional<std::uint32_t> stop_share_1024 = std::nullopt;
 };
 
 struct ThresholdSearchOptions {
-  std::uint32_t steps = 44;        // of the window, 1 .. kWindowStepsMax
+  std::uint32_t steps = 44;        // in the window, 1 .. kWindowStepsMax
   std::uint32_t candidates = 200;  // at least 2
-  // Completed in every step whatever the time. Candidates begin at the earliest end of the last of
-  // these, or of micro-batch 5, counted from 0 (the public code's rule; 2/3 of the way through
-  // steps of no more than 5), whichever is later.
+  // Micro-batches that every step completes in any case. Candidates begin at the earliest end of
+  // the last of these, or of micro-batch 5, counted from 0, whichever is later. (5 is the public
+  // code's rule. In steps of no more than 5 it is the one 2/3 of the way through.)
   std::uint32_t micro_batches_min = 0;
-  // Of the candidates whose speed-up is less than this below the best one's the largest is taken:
-  // the optimum is flat, and what is dropped is lost. 0, as in the public code: the best.
+  // If above 0, takes the largest candidate whose speed-up is less than this below the best one's:
+  // the optimum is flat, and dropped micro-batches are lost. With 0, as in the public code, takes
+  // the best.
   double indifference = 0.0;
 };
-// The library's, for steps that end as StepGate ends them.
+// The library's value, for steps that end as StepGate ends them.
 inline constexpr double kIndifference = 0.002;
 
 // Means over the window's steps.
 struct ThresholdChoice {
   Duration threshold{0};
-  double drop_rate = 0.0;          // part of all micro-batches that are not completed
-  double time_cut = 0.0;           // part of the step's time that is saved
-  double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: micro-batches per time, gained
+  double drop_rate = 0.0;          // fraction of micro-batches that are not completed
+  double time_cut = 0.0;           // fraction of the step's time that is saved
+  double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: gain in micro-batches per time
 
-  // Where latencies hardly vary every candidate loses, and none is better than the best of them.
+  // Returns whether the choice gains anything. If latencies hardly vary, every candidate loses, and
+  // no threshold is better than the best of them.
   bool worthwhile() const { return effective_speedup > 0.0; }
 };
 
@@ -80,26 +82,26 @@ class ThresholdSearch {
   // Forgets everything added.
   void reset();
 
-  // First round. `wall`: from the start of the window's first step to the start of the step after
-  // its last; counted as no shorter than what the slowest ranks computed. `latencies` holds
-  // options().steps steps.
+  // First round. `wall`: time from the start of the window's first step to the start of the step
+  // after its last. It counts as no shorter than the compute time of the slowest ranks. `latencies`
+  // holds options().steps steps.
   void add_bounds(const LatencyTable& latencies, Duration wall);
   std::span<std::int64_t> bounds() { return bounds_; }
 
-  // Second round, after bounds() are those of all ranks.
+  // Second round, once bounds() are those of all ranks.
   void add_tables(const LatencyTable& latencies);
   std::span<std::int64_t> cuts() { return cuts_; }
   std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
 
-  // The best candidate, the smaller of equals (but see indifference). A threshold of 0, not
-  // worthwhile, if nothing was added or took time.
+  // Returns the best candidate, the smaller of equals (but see indifference). If nothing was added
+  // or took time, returns a threshold of 0, which is not worthwhile.
   ThresholdChoice choose() const;
 
-  // What the candidate would have done; candidate < options().candidates.
+  // Returns the effect that the candidate would have had; candidate < options().candidates.
   ThresholdChoice evaluate(std::uint32_t candidate) const;
 
-  // Per step what synchronous steps spend beyond their slowest rank's compute time, mean of the
-  // window.
+  // Time per step that synchronous steps spend beyond their slowest rank's compute time, as a mean
+  // over the window.
   Duration overhead() const;
 
  private:
@@ -119,16 +121,16 @@ class ThresholdSearch {
                      std::optional<std::uint32_t> stop_share_1024);
 
   ThresholdSearchOptions options_;
-  // Of the slowest rank: [step] its latencies' sum, then [step] what it computed; then minus the
-  // least candidate, and the wall time.
+  // Values of the slowest rank. First [step] the sum of its latencies, then [step] its compute
+  // time, then minus the least candidate, then the wall time.
   std::vector<std::int64_t> bounds_;
-  // [candidate][step] when the slowest rank stops.
+  // [candidate][step] time at which the slowest rank stops.
   std::vector<std::int64_t> cuts_;
-  // [candidate][step] micro-batches completed by then; then micro-batches a step.
+  // [candidate][step] micro-batches completed by then; at the end micro-batches a step.
   std::vector<double> sums_;
 };
 
-// All ranks' latencies in one place: [rank][step][micro-batch].
+// Searches with all ranks' latencies in one place: [rank][step][micro-batch].
 ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
                                std::uint32_t micro_batches, Duration wall,
                                const ThresholdSearchOptions& options = {},

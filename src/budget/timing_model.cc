@@ -9,8 +9,7 @@
 namespace leeway::budget {
 namespace {
 
-// Beyond this many deviations a double holds nothing of the normal distribution's tail that matters
-// here.
+// Beyond this many deviations the normal distribution's tail is too small to matter in a double.
 constexpr double kFar = 38.0;
 
 // 1 - Phi(z).

@@ -1,7 +1,7 @@
-// Predicts the gain of a compute threshold from five numbers (the model of arXiv
-// 2306.10598): every worker's compute time is a sum of M micro-batch times of mean mu and deviation
-// sigma, taken as normal; a step lasts as long as the slowest of N workers, and a fixed time T_c
-// besides. A bound rather than an estimate: micro-batches are cut off at the threshold, and real
+// Predicts the gain of a compute threshold from five numbers (the model of arXiv 2306.10598). Every
+// worker's compute time is a sum of M micro-batch times of mean mu and deviation sigma, taken as
+// normal. A step lasts as long as the slowest of N workers, plus a fixed time T_c. The prediction
+// is a bound rather than an estimate: micro-batches are cut off at the threshold, and real
 // latencies have tails. ThresholdSearch measures instead. Pure functions.
 #pragma once
 
@@ -18,7 +18,7 @@ double exact_largest_normal(std::uint32_t n);
 // Times in seconds.
 struct ThresholdPrediction {
   double threshold_s = 0.0;
-  double drop_rate = 0.0;          // part of the micro-batches
+  double drop_rate = 0.0;          // fraction of the micro-batches
   double effective_speedup = 0.0;  // gain in micro-batches per time: S_eff - 1
 };
 

@@ -1,4 +1,4 @@
-// Adam's moments in one byte an element.
+// C functions for Adam's moments in one byte an element.
 #include "leeway/c/adam_state.h"
 
 #include "c_abi/outcome.h"

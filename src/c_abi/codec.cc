@@ -1,4 +1,4 @@
-// Codec options, as structs and as text.
+// C functions for codec options, as structs and as text.
 #include "leeway/c/codec.h"
 #include "c_abi/options.h"
 #include "c_abi/outcome.h"
@@ -15,7 +15,8 @@ static_assert(LEEWAY_CODEC_SPARSE == static_cast<int>(Codec::sparse));
 static_assert(LEEWAY_ROUNDING_STOCHASTIC == static_cast<int>(Rounding::stochastic));
 static_assert(LEEWAY_SCALE_RULE_CEIL == static_cast<int>(ScaleRule::ceil));
 
-// `value` in a narrower integer, whose range is checked here so that nothing wraps into validity.
+// Converts `value` to a narrower integer. The range is checked here, so that nothing wraps into
+// validity.
 template <typename T>
 Status narrow(const char* name, std::int32_t value, T& out) {
   if (value < 0 || value > std::numeric_limits<T>::max())

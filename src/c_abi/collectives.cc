@@ -1,4 +1,4 @@
-// The operations: what each function gives to its twin of leeway::Communicator.
+// The operations: each C function calls its counterpart in leeway::Communicator.
 #include "leeway/c/collectives.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-// Memory of this rank's that an operation uses: null only if it is empty.
+// A view of memory that an operation uses. NULL is an error unless the tensor is empty or not used.
 template <typename View, typename Tensor>
 Result<View> view_of(const char* name, const Tensor& tensor, bool used = true) {
   const auto type = data_type_of(tensor.dtype);
@@ -25,7 +25,7 @@ Result<View> view_of(const char* name, const Tensor& tensor, bool used = true) {
   return View(tensor.data, tensor.count, *type);
 }
 
-// As many counts, and displacements if there are any, as the group has ranks.
+// Blocks with one count, and one displacement if there are any, for each rank of the group.
 Result<Blocks> view_of(const leeway_blocks& blocks, const Communicator& communicator) {
   if (blocks.counts == nullptr)
     return Status::error(StatusCode::kInvalidArgument, "leeway_blocks.counts is NULL");
@@ -35,13 +35,13 @@ Result<Blocks> view_of(const leeway_blocks& blocks, const Communicator& communic
   return Blocks({blocks.counts, size}, displacements);
 }
 
-// Whether the library reads and writes tensors itself. Where a payload source and sink do, their
-// pointers are not followed.
+// Returns true if the library reads and writes tensors itself. With a payload source and sink, the
+// tensors' pointers are not followed.
 bool touches_tensors(const CollectiveOptions& how) {
   return how.source == nullptr && how.sink == nullptr;
 }
 
-// Calls `start` with both views, or says what is wrong with one.
+// Calls `start` with both views, or returns the error of one.
 template <typename Start>
 Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor& input,
                         const leeway_tensor& output, Start&& start, bool input_used = true,
@@ -53,7 +53,7 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
   return start(*from, *to);
 }
 
-// Starts an operation: `start` makes its Work of the communicator and the options.
+// Starts an operation: `start` makes its Work from the communicator and the options.
 template <typename Start>
 Result<Work> started(const char* name, leeway_communicator* communicator,
                      const leeway_collective_options* options, Start&& start) {
@@ -87,7 +87,7 @@ leeway_status run_async(const char* function, leeway_communicator* communicator,
   return guarded(function, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "work", work));
     *work = nullptr;
-    auto handle = std::make_unique<leeway_work>();  // before the operation: this may fail
+    auto handle = std::make_unique<leeway_work>();  // allocated first: it may fail
     auto made = started(name, communicator, options, start);
     if (!made.ok()) return made.status();
     handle->value = std::move(*made);
@@ -205,7 +205,7 @@ Result<Work> start_recv(Communicator& on, const CollectiveOptions& how, const le
   return on.recv_async(*view, peer, how);
 }
 
-// The messages of an array whose elements may be of another version of the header.
+// Reads an array of messages whose structs may be of another version of the header.
 Result<Work> start_exchange(Communicator& on, const CollectiveOptions& how,
                             const leeway_message* messages, std::size_t count) {
   LEEWAY_C_TRY(must_be_there("leeway_exchange", "messages", messages, count));

@@ -1,4 +1,4 @@
-// Communicators from creation to their end, and those that are being made.
+// C functions for communicators, and for those that are being made.
 #include "leeway/c/communicator.h"
 
 #include "c_abi/handles.h"
@@ -10,7 +10,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-// Hands a communicator out. One without a member (split() with kNoColor) is NULL.
+// Hands out a communicator. A rank that is in none (split() with kNoColor) gets NULL.
 Status hand_out(Result<std::unique_ptr<Communicator>> made, leeway_communicator** out) {
   if (!made.ok()) return made.status();
   if (*made != nullptr) *out = new leeway_communicator{std::move(*made)};
@@ -22,7 +22,7 @@ Status hand_out(PendingCommunicator made, leeway_pending** out) {
   return Status();
 }
 
-// The place for a handle, which holds NULL until the call succeeds.
+// The place for a handle. It holds NULL until the call succeeds.
 template <typename Handle>
 Status clear(const char* function, const char* name, Handle** out) {
   LEEWAY_C_TRY(must_be_there(function, name, out));

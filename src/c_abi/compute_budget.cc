@@ -1,4 +1,4 @@
-// DropCompute budgets.
+// C functions for DropCompute budgets.
 #include "leeway/c/compute_budget.h"
 
 #include "c_abi/handles.h"

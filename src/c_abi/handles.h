@@ -1,4 +1,4 @@
-// What stands behind the opaque pointers.
+// The structs behind the opaque pointers of the C interface.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct leeway_report {
 };
 struct leeway_rendezvous {
   std::shared_ptr<leeway::Rendezvous> value;
-  std::string address;  // of a TCP store
+  std::string address;  // for a TCP store; else empty
 };
 struct leeway_value {
   std::vector<std::byte> bytes;

@@ -1,4 +1,4 @@
-// Contributions that are carried into the next round.
+// C functions for contributions that are carried into the next round.
 #include "leeway/c/late_work.h"
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-// Whether the caller's options have the members that add_to() sets.
+// Checks that the caller's options have the members that add_to() sets.
 Status check_members(const leeway_collective_options& options) {
   constexpr std::size_t kEnd =
       offsetof(leeway_collective_options, confirm_use) + sizeof(options.confirm_use);

@@ -1,4 +1,4 @@
-// Options of a communicator and of a call.
+// Reads C options of a communicator and of a call.
 #include "c_abi/options.h"
 
 #include <cstdio>
@@ -64,7 +64,7 @@ Result<Scalar> scalar_of(const leeway_scalar* given) {
   }
 }
 
-// A span of the program's; null is well where it is empty.
+// A span of the caller's memory. NULL is allowed if it is empty.
 template <typename T>
 Result<std::span<T>> span_of(const char* name, T* data, std::size_t count) {
   if (data != nullptr) return std::span<T>(data, count);
@@ -86,7 +86,7 @@ Status take_arrays(const leeway_collective_options& given, CollectiveOptions& op
   return Status();
 }
 
-// As parse_faults() reads it. Faults of the environment have been read from such a text.
+// The text that parse_faults() reads. Faults from the environment came from such a text.
 std::string text_of(const FaultOptions& faults) {
   if (!faults.any()) return {};
   char text[256];
@@ -104,7 +104,7 @@ std::string text_of(const FaultOptions& faults) {
   return all;
 }
 
-// What the strings of leeway_options_from_environment() point into.
+// Owner of the strings that leeway_options_from_environment() hands out, for this thread.
 struct EnvironmentTexts {
   Options options;
   std::string faults;
@@ -226,7 +226,7 @@ Result<Call> call_of(const leeway_collective_options* given) {
   CollectiveOptions& options = call.options;
   options.op = *op;
   options.factor = *factor;
-  // best_effort() has a loss_max of 1, which a program need not say again.
+  // best_effort() has a loss_max of 1, so that a program need not repeat it.
   options.delivery = {*delivery, *delivery == Delivery::Kind::best_effort ? 1.0 : read->loss_max,
                       duration_of(read->deadline_ns)};
   options.spread = *spread;

@@ -1,4 +1,4 @@
-// C structs of options into their C++ twins, and back.
+// Converts C structs of options to their C++ counterparts, and back.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace leeway::c_abi {
 
-// A number that names one of `count` values of an enum class that counts from 0.
+// Converts a number to an enum class with `count` values that count from 0. `what` names it in the
+// error.
 template <typename Enum>
 Result<Enum> enum_of(const char* what, std::int32_t number, int count) {
   if (number >= 0 && number < count) return static_cast<Enum>(number);
@@ -19,20 +20,20 @@ Result<Enum> enum_of(const char* what, std::int32_t number, int count) {
 Result<Delivery::Kind> delivery_of(const char* what, leeway_delivery number);
 Result<DataType> data_type_of(leeway_data_type number);
 
-// Times: LEEWAY_NO_DEADLINE and no_deadline are the same number.
+// Converts a time. LEEWAY_NO_DEADLINE and no_deadline are the same number.
 inline Duration duration_of(std::int64_t ns) {
   return Duration(ns);
 }
 
-// Null: the defaults.
+// Read options; a null pointer gives the defaults.
 Result<CodecOptions> codec_of(const leeway_codec_options* given);
 leeway_codec_options codec_struct(const CodecOptions& options);
 Result<Options> options_of(const leeway_options* given);
 
-// Options of a call, with what must stay until it is done.
+// Options of a call, with the objects that must live until it is done.
 struct Call {
   CollectiveOptions options;
-  std::shared_ptr<PayloadSource> source;  // null, as sink
+  std::shared_ptr<PayloadSource> source;  // may be null, like sink
   std::shared_ptr<PayloadSink> sink;
 };
 Result<Call> call_of(const leeway_collective_options* given);

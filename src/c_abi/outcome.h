@@ -1,4 +1,4 @@
-// From C++ outcomes to status codes and the text of leeway_last_error().
+// Converts C++ outcomes to status codes and the text of leeway_last_error().
 #pragma once
 
 #include <exception>
@@ -9,14 +9,15 @@
 
 namespace leeway::c_abi {
 
-// Remembers the text of a failure for this thread, and returns its code.
+// Stores the text of a failure for this thread, and returns its code.
 leeway_status settle(const Status& status);
 
-// The other way: what a callback of the program's returned, with the text it left.
+// The reverse: makes a Status of the code that the program's callback returned and the text that it
+// left.
 Status status_of(leeway_status code, const char* callback);
 
-// Runs the body of a C function, which takes the function's name and returns a Status. No exception
-// gets past it.
+// Runs the body of a C function, which takes the function's name and returns a Status. Exceptions
+// become codes and do not leave it.
 template <typename Body>
 leeway_status guarded(const char* function, Body&& body) noexcept {
   try {
@@ -30,13 +31,13 @@ leeway_status guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// kInvalidArgument that names the argument, if it is null.
+// Returns kInvalidArgument with the argument's name if it is null.
 inline Status must_be_there(const char* function, const char* name, const void* argument) {
   if (argument != nullptr) return Status();
   return Status::error(StatusCode::kInvalidArgument, "%s: %s is NULL", function, name);
 }
 
-// The same for a span: null is well where there are no elements.
+// The same for a span, which may be null if it has no elements.
 inline Status must_be_there(const char* function, const char* name, const void* data,
                             std::size_t count) {
   return count == 0 ? Status() : must_be_there(function, name, data);
@@ -44,7 +45,7 @@ inline Status must_be_there(const char* function, const char* name, const void* 
 
 }  // namespace leeway::c_abi
 
-// Leaves a body with the first Status that is not ok.
+// Returns from a body with the first Status that is not ok.
 #define LEEWAY_C_TRY(...)                                        \
   do {                                                           \
     if (Status tried = (__VA_ARGS__); !tried.ok()) return tried; \

@@ -89,7 +89,7 @@ Result<PayloadHalf> half_of(leeway_payload_half number) {
   return enum_of<PayloadHalf>("payload half", number, 2);
 }
 
-// Of a block that the layout has.
+// Returns the half if the layout has a block of `owner` in it, else an error.
 Result<PayloadHalf> check_block(const leeway_payload_layout& layout, leeway_payload_half number,
                                 leeway_rank owner) {
   const auto half = half_of(number);

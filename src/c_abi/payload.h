@@ -1,4 +1,4 @@
-// Sources and sinks of callbacks.
+// Payload sources and sinks made of C callbacks.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace leeway::c_abi {
 
-// Null for null. The callbacks are copied; kInvalidArgument: one is missing.
+// Copy the callbacks. They return null for null, and kInvalidArgument if a callback is missing.
 Result<std::shared_ptr<PayloadSource>> source_of(const leeway_payload_source* given);
 Result<std::shared_ptr<PayloadSink>> sink_of(const leeway_payload_sink* given);
 

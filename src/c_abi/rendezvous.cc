@@ -1,4 +1,4 @@
-// Stores where ranks meet: Leeway's, and those of callbacks.
+// C functions for stores where ranks meet: Leeway's own, and those made of callbacks.
 #include "leeway/c/rendezvous.h"
 
 #include "c_abi/handles.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr leeway_store_callbacks kDefaults = LEEWAY_STORE_CALLBACKS_INIT;
 
-// A store of the program's.
+// A store made of the program's callbacks.
 class CallbackRendezvous final : public Rendezvous {
  public:
   explicit CallbackRendezvous(const leeway_store_callbacks& callbacks) : callbacks_(callbacks) {}
@@ -77,7 +77,7 @@ Status clear(const char* function, leeway_rendezvous** store) {
   return Status();
 }
 
-// What `make` returns, handed out: a store at a TCP address.
+// Hands out the store at a TCP address that `make` returns.
 template <typename Make>
 leeway_status tcp_store(const char* function, const char* address, leeway_rendezvous** store,
                         Make&& make) {

@@ -1,4 +1,4 @@
-// Replicas with bounded drift.
+// C functions for replicas with bounded drift.
 #include "leeway/c/replica.h"
 
 #include "c_abi/handles.h"

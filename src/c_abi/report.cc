@@ -1,4 +1,4 @@
-// Reports, from one room of C++ into structs of any version.
+// Writes C++ reports into C structs of any version.
 #include "leeway/c/report.h"
 
 #include "c_abi/handles.h"

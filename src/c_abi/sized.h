@@ -1,4 +1,5 @@
-// Structs whose first member is their size, between programs and libraries of different versions.
+// Reads and writes structs whose first member is their size, for programs and libraries of
+// different versions.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace leeway::c_abi {
 
-// All versions of all structs are whole words, and far smaller than this: other sizes were never
-// set.
+// Largest struct. All versions of all structs are whole words and far smaller than this, so any
+// other size was never set.
 inline constexpr std::size_t kStructBytesMax = 4096;
 
 inline Status check_size(const char* name, std::size_t size) {
@@ -21,9 +22,9 @@ inline Status check_size(const char* name, std::size_t size) {
                        size);
 }
 
-// What the caller gave, in this library's version of the struct. Members that a shorter one lacks
-// stay as in `defaults`. kInvalidArgument: a longer one says something that this library does not
-// know.
+// Returns the caller's struct in this library's version. Members that a shorter struct lacks stay
+// as in `defaults`. Returns kInvalidArgument if a longer one sets something that this library does
+// not know.
 template <typename T>
 Result<T> read_sized(const char* name, const T* given, const T& defaults) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::size_t) == 0);

@@ -1,4 +1,4 @@
-// Operations in flight.
+// C functions for operations in flight.
 #include "leeway/c/work.h"
 
 #include "c_abi/handles.h"
@@ -52,7 +52,7 @@ leeway_status leeway_work_wait_any(leeway_work* const* works, std::size_t count,
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "works", works, count));
     LEEWAY_C_TRY(must_be_there(name, "index", index));
-    // Work::wait_any() wants the handles side by side: these share the operations.
+    // Work::wait_any() needs the handles in one array. These copies share the operations.
     std::vector<Work> together(count);
     for (std::size_t i = 0; i < count; ++i)
       if (works[i] != nullptr) together[i] = works[i]->value;

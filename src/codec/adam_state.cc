@@ -27,7 +27,7 @@ constexpr std::uint32_t kFlushStream = 0xA0000000;
 // Element, scale target and draws of one moment.
 struct Moment {
   Minifloat format;
-  float max;             // what the largest element is scaled to
+  float max;             // value to which the largest element is scaled
   std::uint32_t number;  // 0 first, 1 second: their draws differ
 };
 constexpr std::uint32_t kFirst = 0;
@@ -46,7 +46,7 @@ float largest_finite(std::span<const float> values) {
   return std::bit_cast<float>(largest);
 }
 
-// Below 2^-117 or so max/amax leaves float's range: the largest float then is the scale.
+// Below 2^-117 or so max/amax leaves float's range; the largest float then is the scale.
 float scale_of(float amax, float max, bool power_of_two) {
   if (amax == 0.0f) return 1.0f;
   const float scale = std::min(max / amax, kFloatMax);
@@ -54,8 +54,8 @@ float scale_of(float amax, float max, bool power_of_two) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & kExponentMask);
 }
 
-// Smallest subnormal with probability |value| over it, by 32 bits that belong to this element
-// alone.
+// Returns the smallest subnormal code with probability |value| / its value, and otherwise 0. The 32
+// random bits belong to this element alone.
 int flush(const Moment& moment, float value, std::uint64_t element,
           const AdamState8Options& options) {
   const PhiloxCounter counter{

@@ -1,5 +1,5 @@
-// What the codes of each block are multiplied by when they are read: the caller's scale times the
-// block's. Included once for every instruction set.
+// Factors of each block's codes when they are read: the caller's scale times the block's. Included
+// once for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_FACTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
 #undef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
-// Any byte; the sign bit is ignored, 0x7F is NaN.
+// Takes any byte; the sign bit is ignored, 0x7F is NaN.
 struct E4m3Scale {
   float packet;
   HWY_INLINE FloatVec value(WordVec code) const {
@@ -33,12 +33,12 @@ struct E4m3Scale {
 struct PowerOfTwoScale {
   HWY_INLINE FloatVec value(WordVec code) const {
     const auto power =
-        hn::Max(hn::ShiftLeft<23>(code), word(0x400000));  // code 0: 2^-127 is subnormal
+        hn::Max(hn::ShiftLeft<23>(code), word(0x400000));  // 2^-127, of code 0, is subnormal
     return float_of(hn::IfThenElse(hn::Eq(code, word(0xFF)), word(0x7FC00000), power));
   }
 };
 
-// One stored byte a block. Writes whole vectors.
+// Reads one stored byte a block. Writes whole vectors.
 template <class BlockScale>
 void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::size_t blocks,
                   float scale, float* factors) {

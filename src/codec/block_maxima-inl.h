@@ -60,7 +60,7 @@ HWY_INLINE WordVec lane_maxima(const T* in) {
   return hn::Max(hn::And(pairs, word(0xFFFF)), hn::ShiftRight<16>(pairs));
 }
 
-// Maxima as lane_maxima() has them to the bits of floats.
+// Converts maxima as lane_maxima() gives them to the bits of floats.
 template <typename T>
 HWY_INLINE WordVec float_maxima(WordVec maxima) {
   if constexpr (std::is_same_v<T, BFloat16>) return hn::ShiftLeft<16>(maxima);
@@ -68,7 +68,7 @@ HWY_INLINE WordVec float_maxima(WordVec maxima) {
   return maxima;
 }
 
-// Four lanes that hold the vector's largest.
+// Returns four lanes, of which one holds the vector's largest.
 HWY_INLINE hn::Vec<Quarter> folded_to_quarter(hn::Vec<Quarter> v) {
   return v;
 }
@@ -92,7 +92,8 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 
 #if LEEWAY_RAW_AVX512
 
-// Lanes of two vectors side by side, the larger of each pair: half as many lanes of each are left.
+// Interleaves two vectors, and keeps the larger lane of each pair of one vector: half as many lanes
+// of each are left.
 HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
@@ -103,7 +104,7 @@ HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
-// Four blocks: each quarter has a lane of each.
+// Maxima of four blocks: each quarter has a lane of each.
 template <std::size_t block>
 HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
   const __m512i first =
@@ -114,7 +115,7 @@ HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
 }
 
 // A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
-// vectors, nothing through memory.
+// vectors, without memory.
 template <std::size_t block>
 HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima) {
   const __m512i lower =
@@ -154,7 +155,7 @@ HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
                           _mm512_shuffle_i64x2(first, second, 0xEE));
 }
 
-// Half as many steps as for floats.
+// Takes half as many steps as for floats.
 template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();
@@ -193,7 +194,7 @@ HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
 
 #endif
 
-// What is left: up to 16 blocks, the last of which may be short.
+// Maxima of the remaining blocks, at most 16; the last one may be short.
 template <std::size_t block, typename T>
 void maxima_of_last_blocks(std::span<const T> in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce] = {};
@@ -229,7 +230,7 @@ void block_maxima(std::span<const T> in, const T* ahead, std::uint32_t* maxima) 
   maxima_of_last_blocks<block>(in.subspan(i), maxima + i / block);
 }
 
-// Of a whole packet.
+// The largest magnitude of a whole packet.
 template <typename T>
 std::uint32_t largest_magnitude(std::span<const T> in, const T* ahead) {
   constexpr std::size_t kStep = 128;
@@ -246,7 +247,7 @@ std::uint32_t largest_magnitude(std::span<const T> in, const T* ahead) {
   return hn::GetLane(float_maxima<T>(hn::MaxOfLanes(d, largest)));
 }
 
-// The largest of those that are finite.
+// The largest finite one among the maxima.
 inline std::uint32_t largest_finite(const std::uint32_t* maxima, std::size_t blocks) {
   const Words d;
   WordVec largest = hn::Zero(d);

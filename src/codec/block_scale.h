@@ -1,7 +1,7 @@
-// The scale rules, one block at a time: from a block's largest magnitude to what is stored, what
-// elements are multiplied by, and back. README.md, "Scales", says why each rule is as it is.
-// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h). constexpr, so that
-// compilers for devices take them too (src/device_codec).
+// The scale rules, one block at a time. They turn a block's largest magnitude into the stored scale
+// and the factor on elements, and back. README.md, "Scales", has the reason of each rule.
+// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h). The functions are
+// constexpr, so that compilers for devices take them too (src/device_codec).
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,19 @@ namespace leeway::codec {
 inline constexpr std::uint32_t kInfinityBits = 0x7F800000;
 inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 
-// How a block is encoded. inverse == 0: the block is blank (all zero, too small for its scale, or
-// not finite); its codes are 0.
+// Scale of one block, as it is stored and as a factor. A block that is all zero, too small for its
+// scale, or not finite, is blank. Its inverse and its codes are 0 then.
 //
-// Stochastic rounding multiplies by the inverse. To nearest an element x is
+// Stochastic rounding multiplies by the inverse. Rounding to nearest computes for an element x
 //   fma(x, inverse, x * rest)
-// where the two together are 1/scale to 2^-46, so that x on a tie of its scale is a tie: a product
-// with a rounded inverse may lie on either side of it. The inverse is rounded down then. Rest 0,
-// and so the product, have powers of two, TransformerEngine's order of operations, float32 scales
-// of more than 16 significant bits (few elements lie on a tie of such a one, and of the others'
-// quotients the last bit decides nothing), and blocks above 2^120 or so, whose rests are too small.
+// where inverse and rest together are 1/scale to 2^-46, so that x on a tie of its scale stays a
+// tie: a product with a rounded inverse may lie on either side of it. The inverse is rounded down
+// then.
+//
+// The rest is 0, which leaves the product, in these cases: powers of two; TransformerEngine's order
+// of operations; float32 scales of more than 16 significant bits (few elements lie on a tie of such
+// a scale, and for others the quotient's last bit decides nothing); and blocks above 2^120 or so,
+// whose rests are too small.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
@@ -34,7 +37,7 @@ struct BlockScale {
   float rest = 0.0f;
 };
 
-// 1 - inverse * scale of an inverse that is rounded: exact, as the difference has few bits.
+// Returns 1 - inverse * scale. It is exact for a rounded inverse, as the difference has few bits.
 constexpr float inverse_residual(float inverse, float scale) {
   return static_cast<float>(1.0 - static_cast<double>(inverse) * static_cast<double>(scale));
 }
@@ -45,8 +48,8 @@ constexpr float inverse_below(float scale) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(inverse) - 1);
 }
 
-// float32 scales. The smallest is 2^-126, so that its inverse is finite: what is far below it
-// becomes 0. Rounded up where the division rounded down: the largest magnitude must not clip.
+// float32 scales. The smallest is 2^-126, so that its inverse is finite; blocks far below it become
+// 0. If the division rounded down, the scale is rounded up: the largest magnitude must not clip.
 constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits,
                                         bool stochastic) {
   if (amax_bits >= kInfinityBits) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
@@ -61,8 +64,8 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }
 
-// Power of two under an element whose largest value is 2^exponent * (1 + mantissa * 2^-23): code of
-// the smallest scale that does not clip.
+// Returns the code of the smallest power of two that does not clip, as scale of an element whose
+// largest value is 2^exponent * (1 + mantissa * 2^-23).
 constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const bool above = (amax_bits & 0x7FFFFF) > (largest_bits & 0x7FFFFF);

@@ -33,7 +33,7 @@ constexpr std::array<float, 16> e4m3_inverse_table() {
   }
   return table;
 }
-// What the inverses that are rounded down leave of 1: a power of two changes nothing.
+// The rests of 1 that the inverses rounded down leave. Powers of two have the same rest.
 constexpr std::array<float, 16> e4m3_residual_table() {
   std::array<float, 16> table{};
   for (int i = 1; i < 16; ++i) {
@@ -42,7 +42,7 @@ constexpr std::array<float, 16> e4m3_residual_table() {
   }
   return table;
 }
-// Where a code stands in these tables.
+// Index of a code in these tables.
 HWY_INLINE __m512i e4m3_significands(WordVec code) {
   const __m512i eight = _mm512_set1_epi32(8);
   return _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
@@ -100,7 +100,7 @@ HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #endif
 }
 
-// What e4m3_inverses<true>() leave of 1.
+// The rests of 1 that e4m3_inverses<true>() leave.
 HWY_INLINE FloatVec e4m3_residuals(WordVec code) {
 #if LEEWAY_RAW_AVX512
   alignas(64) static constexpr std::array<float, 16> kResiduals = e4m3_residual_table();
@@ -175,8 +175,8 @@ struct PowerOfTwoRule {
   }
 };
 
-// The stored codes of a vector of blocks; inverses are written, and rests where the rule has them;
-// `any_blank` gets bits where an inverse is 0.
+// Returns the codes to store for a vector of blocks. Writes inverses, and rests if the rule has
+// them. Sets bits in `any_blank` where an inverse is 0.
 template <class Rule>
 HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float* inverses,
                             float* rests, WordVec& any_blank) {
@@ -194,8 +194,8 @@ HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float
   return hn::DemoteTo(hn::Rebind<std::uint8_t, Words>(), stored);
 }
 
-// Whether any block, or what fills up the last vector, is blank. Writes inverses, and rests where
-// the rule has them, for whole vectors.
+// Writes scales, inverses, and rests if the rule has them, for whole vectors. Returns whether any
+// block is blank, padding of the last vector included.
 template <class Rule>
 bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks,
                   std::byte* stored, float* inverses, float* rests) {

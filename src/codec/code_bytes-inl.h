@@ -1,11 +1,13 @@
-// From rounded elements to the bytes of codes: four vectors of one element a lane become one of an
-// element a byte, then codes of 4 and 6 bits are packed. Included once for every instruction set.
+// Converts rounded elements to the bytes of codes. Four vectors of one element a lane become one of
+// an element a byte, then codes of 4 and 6 bits are packed. Included once for every instruction
+// set.
 //
 // Both packers have two steps, which may keep the bytes in an order of their own in between:
-//   codes<element, stochastic>(v0, v1, v2, v3, random)  the codes of four vectors of scaled
-//   elements, a byte each store<element>(a, b, to)                            the codes of two such
-//   steps, packed, in the order of the elements
-// `random` is what draw() gave for these elements.
+//   codes<element, stochastic>(v0, v1, v2, v3, random)
+//       returns the codes of four vectors of scaled elements, a byte each. `random` is what draw()
+//       gave for these elements.
+//   store<element>(a, b, to)
+//       packs the codes of two such steps, in the order of the elements.
 #if defined(LEEWAY_CODEC_CODE_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_BYTES_INL_H_
 #undef LEEWAY_CODEC_CODE_BYTES_INL_H_
@@ -31,7 +33,7 @@ HWY_INLINE ByteVec twos_complement(ByteVec magnitudes, ByteVec signs) {
   return hn::BitCast(Bytes(), hn::Sub(hn::Xor(hn::BitCast(d, magnitudes), negative), negative));
 }
 
-// Both have a byte an element; only bit 7 of `signs` counts.
+// Adds signs. Both arguments have a byte an element; only bit 7 of `signs` counts.
 template <Minifloat element>
 HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
   if constexpr (element == kInteger8) return twos_complement(magnitudes, signs);

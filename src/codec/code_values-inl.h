@@ -1,8 +1,4 @@
-// Codes to the floats they stand for, exactly. Included once for every instruction set.
-//
-// Each decoder reads the codes of kStep elements at once and hands vectors of values, in order, to
-// `use(first element, values)`. Where kFiniteOnly, codes of NaN and infinity are left to the scalar
-// definition (scaled_decode.cc).
+// Decodes codes to their exact float values. Included once for every instruction set.
 #if defined(LEEWAY_CODEC_CODE_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_VALUES_INL_H_
 #undef LEEWAY_CODEC_CODE_VALUES_INL_H_
@@ -102,7 +98,7 @@ struct ByteCodes {
 #endif
 };
 
-// int8.
+// Codes of int8.
 template <>
 struct ByteCodes<kInteger8> {
   static constexpr std::size_t kStep = 32;
@@ -308,7 +304,7 @@ struct TableCodes {
   static constexpr std::size_t kStep = 64;
   static constexpr bool kFiniteOnly = false;
   static constexpr std::size_t kCodes =
-      std::size_t{1} << (element.code_bits == 8 ? 7 : 6);  // of 8 bits without sign
+      std::size_t{1} << (element.code_bits == 8 ? 7 : 6);  // codes of 8 bits without sign
   using Table = std::array<std::uint8_t, kCodes>;
 
   static constexpr Table value_bytes(int shift) {

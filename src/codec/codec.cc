@@ -16,8 +16,8 @@
 namespace leeway::codec {
 namespace {
 
-// Which element the float kernels will meet: native half and bfloat16 tensors are encoded as they
-// lie.
+// Returns the element type for the float kernels: native half and bfloat16 tensors are encoded as
+// they lie.
 Codec float_kernel_of(const Format& format) {
   if (format.options.codec != Codec::native) return format.options.codec;
   LEEWAY_ASSERT(format.element == DataType::f16 || format.element == DataType::bf16);

@@ -1,10 +1,5 @@
-// How elements travel: payload formats, and the things done with them. Pure functions on spans;
+// Payload formats of elements, and the operations on them. The functions are pure and take spans;
 // nothing here knows of packets, ranks' schedules or threads.
-//
-// Every packet's payload decodes alone. A format may group elements in blocks that share a scale,
-// put a header and scales before the codes, round stochastically and rotate. All processors produce
-// identical bytes, whatever floating-point mode the caller has set. Sums multiply and add as two
-// rounded steps, never fused. Layouts: README.md, "Wire layouts".
 #pragma once
 
 #include <algorithm>
@@ -21,26 +16,25 @@ namespace leeway::codec {
 // packets and random bits can be keyed by the block's place in the tensor.
 inline constexpr std::size_t kPacketElementsMultiple = 32;
 
-// What a kernel may keep on its stack: 64 KiB of float32.
+// kPacketElementsMax bounds what a kernel keeps on its stack: 64 KiB of float32.
 using leeway::kPacketElementsMax;
 
 // Blocks of the randomised Hadamard transform.
 inline constexpr std::size_t kRotationElements = 256;
 
-// Where the elements of one call stand. Random bits are keyed by it (seed, step, source rank,
-// position in the tensor), so that a resend, another packet size or another machine gives the same
-// bytes.
+// Place of one call's elements. It keys the random bits (seed, step, source rank, position in the
+// tensor), so that a resend, another packet size or another machine gives the same bytes.
 struct Place {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  Rank source = 0;  // of the elements; the signs of a rotation do not depend on it
+  Rank source = 0;  // rank of the elements; a rotation's signs do not depend on it
   std::uint64_t first_element =
-      0;  // in the tensor; a multiple of 16 where the format rounds stochastically
+      0;  // index in the tensor; a multiple of 16 if the format rounds stochastically
   const void* ahead = nullptr;  // encode only: where the next call will read as many elements;
                                 // fetched into the cache. Or null
 };
 
-// Decides automatic rounding: sums of many contributions take unbiased rounding, copies the least
+// Decides automatic rounding: sums of many contributions round without bias, copies with the least
 // error.
 enum class Purpose : std::uint8_t { sum, copy };
 
@@ -52,11 +46,11 @@ struct Format {
   std::size_t block_bytes = 4;  // scale and codes of one block; a last, shorter block takes as much
 
   bool stochastic() const { return options.rounding == Rounding::stochastic; }
-  // The options without settings that the codec has no choice of: leeway::validate() accepts them,
-  // and format_of() makes this format of them for any purpose.
+  // Returns the options without settings that the codec leaves no choice of. leeway::validate()
+  // accepts them, and format_of() makes this format from them for any purpose.
   CodecOptions named() const;
-  // Encoded bytes equal the tensor's memory: nothing needs to be encoded, packets may be gathered
-  // from it.
+  // Returns whether encoded bytes equal the tensor's memory. Then nothing needs to be encoded, and
+  // packets may be gathered from it.
   bool identity() const {
     if (options.rotate) return false;
     switch (options.codec) {
@@ -83,7 +77,7 @@ struct Format {
   std::size_t elements_for(std::size_t bytes_max) const;
 };
 
-// Whether tensors of this type can be re-encoded: f32, f16 and bf16.
+// Returns whether tensors of this type can be re-encoded: f32, f16 and bf16.
 bool is_encodable(DataType dtype);
 
 // `native` carries elements of any type as they lie in memory; for f32 that is fp32. The other
@@ -99,8 +93,8 @@ Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = 
 // the same values in float32 are. (Except that a format that equals the tensor's type keeps
 // signalling NaN.)
 
-// Elements as they lie in a tensor of the format's type, aligned for it. What is decoded is rounded
-// to that type.
+// These take elements as they lie in a tensor of the format's type, aligned for it. Decoded values
+// are rounded to that type.
 void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 

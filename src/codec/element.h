@@ -1,7 +1,7 @@
-// One element at a time: the definition of every conversion, which the vector kernels must match
-// byte for byte.
+// Conversions of one element at a time: the definitions, which the vector kernels must match byte
+// for byte.
 //
-// Only integer operations and float operations whose inputs and results are normal, so that no
+// They use only integer operations, and float operations whose inputs and results are normal. So no
 // processor mode (flush to zero, denormals are zero) can change a bit.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace leeway::codec {
 
-// Round to nearest, ties to even. Overflow becomes infinity; a NaN stays a NaN (quiet, with sign
+// Rounds to nearest, ties to even. Overflow becomes infinity; a NaN stays a NaN (quiet, with sign
 // and upper payload).
 constexpr Half half_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -60,7 +60,7 @@ HWY_EXPORT(finite_floats);
 
 namespace {
 
-// Whether no element has all bits of `exponent`.
+// Returns true if no element has all bits of `exponent`.
 template <typename Word>
 bool none_has(Word exponent, ByteSpan values) {
   bool any = false;

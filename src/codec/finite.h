@@ -1,11 +1,11 @@
-// Whether there is an infinity or a NaN among values.
+// Checks values for infinities and NaN.
 #pragma once
 
 #include "leeway/types.h"
 
 namespace leeway::codec {
 
-// Of a floating type, at any byte address.
+// Returns whether all values are finite. They are of a floating type, at any byte address.
 bool all_finite(DataType dtype, ByteSpan values);
 
 }  // namespace leeway::codec

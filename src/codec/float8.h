@@ -12,8 +12,8 @@
 
 namespace leeway::codec {
 
-// One element: the definition. To nearest, ties to even; a finite value saturates, an infinity
-// stays one in E5M2 and saturates in E4M3, which has none. NaN becomes 0x7F.
+// The definition of converting one element: to nearest, ties to even. A finite value saturates. An
+// infinity stays one in E5M2 and saturates in E4M3, which has none. NaN becomes 0x7F.
 constexpr F8E4M3 f8e4m3_from_float(float value) {
   return {static_cast<std::uint8_t>(encode_nearest(kE4M3, value))};
 }
@@ -22,7 +22,7 @@ constexpr F8E5M2 f8e5m2_from_float(float value) {
   const std::uint32_t infinity = (bits & 0x7FFFFFFF) == 0x7F800000 ? (bits >> 24 & 0x80) | 0x7C : 0;
   return {static_cast<std::uint8_t>(infinity != 0 ? infinity : encode_nearest(kE5M2, value))};
 }
-// Exact.
+// The conversion is exact.
 constexpr float float_from_f8(F8E4M3 value) {
   return decode(kE4M3, value.bits);
 }

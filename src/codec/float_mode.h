@@ -1,5 +1,5 @@
-// IEEE arithmetic whatever the host program has set: round to nearest even, subnormals kept,
-// exceptions masked. Frameworks set flush-to-zero for their own kernels; payload bytes must not
+// Sets IEEE arithmetic whatever the host program has set: round to nearest even, subnormals kept,
+// exceptions masked. Frameworks set flush-to-zero for their own kernels, and payload bytes must not
 // depend on it. The room's entry points set the mode once a call and restore it after: a few
 // nanoseconds a packet.
 #pragma once
@@ -39,7 +39,7 @@ class StandardFloatMode {
 #if defined(__x86_64__)
   static constexpr std::uint32_t kDefault = 0x1F80;  // MXCSR after reset: all exceptions masked
   static constexpr std::uint32_t kStickyFlags =
-      0x003F;  // what has happened, not what is to be done
+      0x003F;  // flags of past exceptions, which set no mode
   bool differs() const {
     return (saved_ & ~kStickyFlags) != kDefault;
   }

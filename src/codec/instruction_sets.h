@@ -13,11 +13,11 @@ struct InstructionSet {
   std::int64_t id = 0;  // Highway's bit
 };
 
-// Those that this processor has, best first: the first is what kernels run on.
+// Returns the sets that this processor has, best first. Kernels run on the first.
 std::vector<InstructionSet> instruction_sets();
 
-// All vector kernels of the process run on this set while it lives, the best again afterwards. Not
-// for programs whose other threads use kernels at that time.
+// While it lives, all vector kernels of the process run on this set, and afterwards on the best
+// again. Not for programs whose other threads use kernels at that time.
 class RunOn {
  public:
   explicit RunOn(const InstructionSet& set);

@@ -1,5 +1,4 @@
-// Sums of squares, in double: what noise is measured with. Non-finite elements make the sum
-// non-finite.
+// Sums of squares, in double, for measuring noise. Non-finite elements make the sum non-finite.
 #pragma once
 
 #include <array>
@@ -33,7 +32,7 @@ inline double sum_of_squares(std::span<const float> values) {
       values.size(), [&](std::size_t i) { return static_cast<double>(values[i]) * values[i]; });
 }
 
-// Equal sizes.
+// The spans have equal sizes.
 inline double sum_of_squared_differences(std::span<const float> a, std::span<const float> b) {
   return internal::sum_of(a.size(), [&](std::size_t i) {
     const double difference = static_cast<double>(a[i]) - b[i];

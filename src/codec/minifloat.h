@@ -15,11 +15,10 @@ namespace leeway::codec {
 
 struct Minifloat {
   int mantissa_bits;
-  int exponent_min;   // of the smallest normal
+  int exponent_min;   // exponent of the smallest normal
   int magnitude_max;  // code of the largest finite magnitude
   int code_bits;      // sign included
-  int nan_code;  // what NaN becomes in a plain conversion; CUDA's choice, also where the format has
-                 // no NaN
+  int nan_code;  // code of NaN in a plain conversion; CUDA's choice, also if the format has no NaN
 
   friend constexpr bool operator==(const Minifloat&, const Minifloat&) = default;
 };
@@ -91,8 +90,9 @@ constexpr bool is_nan(float value) {
   return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF) > 0x7F800000;
 }
 
-// To nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code, without
-// sign. Not for E3M0, whose levels are only ever drawn: with no mantissa bit its ties go up.
+// Rounds to nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code,
+// without sign. Not for E3M0, whose levels are only ever drawn: with no mantissa bit its ties go
+// up.
 constexpr int encode_nearest(const Minifloat& format, float value) {
   if (is_nan(value)) return format.nan_code;
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 0);
@@ -100,17 +100,17 @@ constexpr int encode_nearest(const Minifloat& format, float value) {
       format, value, (quanta.binades << format.mantissa_bits) + static_cast<int>(quanta.count));
 }
 
-// Stochastic: the fraction of the quantum, rounded to 1/256, plus the random byte; the carry rounds
-// up. Values of the format never move. |E - value| <= quantum/512 over a uniform byte. Finite
-// values only.
+// Rounds stochastically: adds the random byte to the fraction of the quantum, rounded to 1/256, and
+// the carry rounds up. Values of the format never move. |E - value| <= quantum/512 over a uniform
+// byte. Finite values only.
 constexpr int encode_stochastic(const Minifloat& format, float value, std::uint8_t random) {
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 8);
   const int rounded = static_cast<int>((quanta.count + random) >> 8);
   return internal::with_sign(format, value, (quanta.binades << format.mantissa_bits) + rounded);
 }
 
-// Any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31 holds infinities and
-// NaN.
+// Takes any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31 holds infinities
+// and NaN.
 constexpr float decode(const Minifloat& format, int code) {
   const int sign_bit = 1 << (format.code_bits - 1);
   const int magnitude = code & (sign_bit - 1);

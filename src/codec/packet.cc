@@ -1,11 +1,11 @@
-// Payloads of single packets, for users: checks what they ask for.
+// Payloads of single packets, for users, whose arguments are checked.
 #include "codec/codec.h"
 #include "leeway/codec.h"
 
 namespace leeway {
 namespace {
 
-// Why a packet of so many elements cannot be; ok: it can.
+// Returns OK if there can be a packet of this many elements, otherwise the reason why not.
 Status check(const CodecOptions& options, DataType dtype, std::size_t elements) {
   if (const Status status = validate(options); !status.ok()) return status;
   if (options.codec == Codec::automatic) {

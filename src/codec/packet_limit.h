@@ -35,7 +35,7 @@ double sum_of_magnitudes(std::span<const T> values) {
   return sum;
 }
 
-// `amax_bits`: the packet's largest magnitude; what is not finite stays so.
+// `amax_bits`: the packet's largest magnitude. If it is not finite, it is returned as it is.
 template <typename T>
 std::uint32_t packet_limit(const CodecOptions& options, std::span<const T> values,
                            std::uint32_t amax_bits) {

@@ -47,8 +47,8 @@ HWY_INLINE void random_counters(const Place& place, std::uint32_t tag, std::uint
   c3 = hn::Set(d, std::uint64_t{place.source});
 }
 
-// `tag` is stream_tag() of what they are for. 16 bytes for each of `blocks` blocks of 16 elements,
-// the first of which has index `first` in the tensor. `blocks` is a multiple of the blocks in a
+// Draws 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first`
+// in the tensor. `tag` is stream_tag() of their purpose. `blocks` is a multiple of the blocks in a
 // vector, which is at most 8.
 template <int rounds = 10>
 HWY_INLINE void random_blocks(const Place& place, std::uint32_t tag, std::uint64_t first,

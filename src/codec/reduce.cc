@@ -59,7 +59,7 @@ struct Product {
     }
   }
 };
-struct Minimum {  // a comparison with a NaN is false: only a number wins over a NaN
+struct Minimum {  // comparisons with NaN fail, so only a number replaces a NaN
   template <typename T>
   static T apply(T a, T b) {
     return b != b || a <= b ? a : b;
@@ -90,8 +90,8 @@ struct ExclusiveOr {
   }
 };
 
-// How a block of elements of a type is read into the type that computes, taken into a result, and
-// written back.
+// Descriptions of element types: how a block is read into the type that computes, taken into a
+// result, and written back.
 
 template <typename T>
 struct Plain {
@@ -232,7 +232,7 @@ bool is_bitwise(ReduceOp op) {
   return op == ReduceOp::band || op == ReduceOp::bor || op == ReduceOp::bxor;
 }
 
-// What a reduction of booleans is.
+// Returns the bitwise operation that reduces booleans in the same way.
 ReduceOp of_truths(ReduceOp op) {
   if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
   return op == ReduceOp::prod || op == ReduceOp::min ? ReduceOp::band : op;
@@ -366,8 +366,8 @@ void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
   }
 }
 
-// In one pass where that is the usual type: the others are looked at again, in the first-level
-// cache.
+// Sums and checks in one pass for the usual type. Other types are read a second time, from the
+// first-level cache.
 bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
                           std::span<const double> scales, MutableByteSpan out) {
   LEEWAY_ASSERT(inputs.size() == scales.size() && inputs.size() <= limits::kPeersMax);

@@ -13,7 +13,8 @@
 
 namespace leeway::codec {
 
-// Whether the reduction is defined for elements of this type (ReduceOp names those that are not).
+// Returns whether the reduction is defined for elements of this type (ReduceOp names those for
+// which it is not).
 bool is_defined(ReduceOp op, DataType dtype);
 
 // out = ((x0 op x1) op x2) ..., element by element; avg is the sum divided by the number of inputs,
@@ -22,7 +23,8 @@ bool is_defined(ReduceOp op, DataType dtype);
 void reduce(ReduceOp op, DataType dtype, std::span<const std::byte* const> inputs,
             MutableByteSpan out);
 
-// Whether a tensor of this type can be multiplied by the factor (CollectiveOptions::factor).
+// Returns whether a tensor of this type can be multiplied by the factor
+// (CollectiveOptions::factor).
 bool is_factor(const Scalar& factor, DataType dtype);
 
 // out = factor * in, rounded to the type once; integers wrap. Equal sizes; out may be exactly the
@@ -31,11 +33,11 @@ void multiply(DataType dtype, const Scalar& factor, ByteSpan in, MutableByteSpan
 
 // The lossy sum of tensors that travel as they are: out = ((s0*x0 + s1*x1) + ...) for floating
 // element types. float16, bfloat16 and FP8 accumulate in float32 and round once at the end; float64
-// in float64. At most limits::kPeersMax inputs; without any: zero. out may be exactly the same
-// memory as inputs.
+// accumulates in float64. At most limits::kPeersMax inputs; without any, out is zero. out may be
+// exactly the same memory as inputs.
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out);
-// The same, and whether all of out is finite.
+// The same. Returns whether all of out is finite.
 bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
                           std::span<const double> scales, MutableByteSpan out);
 

@@ -29,7 +29,7 @@ namespace {
 
 #if LEEWAY_SCALED_VECTORS
 
-constexpr std::size_t kSignElements = 32;  // of a word of signs
+constexpr std::size_t kSignElements = 32;  // elements whose signs are in one word
 
 // `yes` in the lanes whose bit is set in `bits`, counted from the lowest, else `no`.
 HWY_INLINE FloatVec by_bit(std::uint32_t bits, float yes, float no) {
@@ -45,7 +45,7 @@ HWY_INLINE FloatVec butterfly(FloatVec v, FloatVec other, std::uint32_t second) 
   return hn::MulAdd(v, by_bit(second, -1.0f, 1.0f), other);
 }
 
-// All strides below the number of lanes.
+// Butterflies of all strides below the number of lanes.
 HWY_INLINE FloatVec transform_lanes(FloatVec v) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -89,7 +89,7 @@ HWY_INLINE void short_strides(float* values) {
   }
 }
 
-// `stride` and its double.
+// Butterflies of `stride` and of its double.
 HWY_INLINE void two_strides(float* values, std::size_t stride) {
   const Floats d;
   for (std::size_t base = 0; base < kRotationElements; base += 4 * stride) {
@@ -126,8 +126,8 @@ HWY_INLINE void transform(float* values) {
   if (stride < kRotationElements) last_stride(values);
 }
 
-// In a pass of its own: merged into the first pass of a rotation it was slower (26 against 32
-// GB/s).
+// Negates elements, in a pass of its own: merged into the first pass of a rotation it was slower
+// (26 against 32 GB/s).
 HWY_INLINE void flip(float* values, const std::uint32_t* signs) {
   const Floats d;
   for (std::size_t i = 0; i < kRotationElements; i += hn::Lanes(d)) {

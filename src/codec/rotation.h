@@ -30,9 +30,9 @@ constexpr float rotation_factor(std::size_t length) {
   return power % 2 == 0 ? whole : whole * kRootOfHalf;
 }
 
-// In place; place.first_element is a multiple of 32. place.source plays no part, so that
-// contributions of all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding;
-// where an element is not finite, its whole block becomes so.
+// Rotates in place. place.first_element is a multiple of 32. place.source does not matter, so that
+// contributions of all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding. If
+// an element is not finite, its whole block becomes so.
 void rotate(const Place& place, std::span<float> values);
 void unrotate(const Place& place, std::span<float> values);
 

@@ -1,7 +1,7 @@
 // Chooses the elements of a sparse group that travel. Probabilities p_i = min(1, lambda |x_i|)
 // total `kept`: the unbiased choice of least variance (arXiv 2203.10991). A systematic sample keeps
-// element i with exactly that probability. It keeps exactly `kept` elements of a group that has so
-// many nonzeros.
+// element i with exactly that probability. It keeps exactly `kept` elements of a group with at
+// least that many nonzeros.
 //
 // Probabilities are integers in units of 2^-24, so that a uniform word of 24 bits has their exact
 // measure: x_i / p_i with the integer used has the expectation x_i without any error of the solver.
@@ -19,10 +19,10 @@ inline constexpr std::uint32_t kCertain = 1u << kSamplingBits;  // probability 1
 
 namespace internal {
 
-// The elements of a group that share what is left of the slots in proportion to their magnitudes.
+// Elements of a group that share the remaining slots in proportion to their magnitudes.
 template <std::size_t kGroup>
 struct Sharing {
-  std::array<double, kGroup> magnitude;  // 0: zeros, and elements that have probability 1
+  std::array<double, kGroup> magnitude;  // 0 for zeros, and for elements of probability 1
   std::uint32_t nonzero = 0;
   std::uint32_t slots = 0;
   double total = 0;
@@ -61,7 +61,7 @@ void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& u
   } while (found != 0);
 }
 
-// One unit for every nonzero element, so that none is never sent, and the other units in
+// Gives one unit to every nonzero element, so that each may be sent. The other units are in
 // proportion, as differences of the rounded running total, so that all add up to slots * 2^24. No
 // element gets more than 2^24: its magnitude is at most total / slots, and more than `slots`
 // elements took a unit off what is common, which rounding cannot make up for.

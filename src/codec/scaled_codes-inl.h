@@ -29,23 +29,24 @@ using BestPacker = QuarterPacker;
 using BestPacker = Packer;
 #endif
 
-// How an element over its scale is made, and rounded: a product with the inverse, whose fraction is
-// drawn, or which is rounded to nearest; or with the rest too, to nearest (block_scale.h).
+// The way in which an element over its scale is computed and rounded. drawn: the product with the
+// inverse, rounded stochastically. product: the same product, rounded to nearest. fused: with the
+// rest too, rounded to nearest (block_scale.h).
 enum class Quotient { drawn, product, fused };
 
-// What one plane of codes is made from. Block b has elements [b << block_shift, (b + 1) <<
-// block_shift), inverses[b] and rests[b], readable also for the blocks that fill up the last 16.
+// Input of one plane of codes. Block b has elements [b << block_shift, (b + 1) << block_shift),
+// inverses[b] and rests[b]. Both arrays are readable also for the blocks that fill up the last 16.
 template <typename T>
 struct CodePlane {
   std::span<const T> in;
   const float* inverses;
-  const float* rests;  // of Quotient::fused
+  const float* rests;  // for Quotient::fused
   int block_shift;
   const Place* place;
   std::uint32_t draw;
 };
 
-// What the packer stores at once: eight vectors.
+// Elements that the packer stores at once: eight vectors.
 HWY_INLINE std::size_t step_elements() {
   return 8 * hn::Lanes(Floats());
 }

@@ -26,8 +26,8 @@ namespace {
 
 inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 
-// FP8 codes above the largest finite one, NaN and infinities, where the decoder cannot read them.
-// No encoder sends them.
+// Finds FP8 codes above the largest finite one, NaN and infinities, if the decoder cannot read
+// them. No encoder sends them.
 template <Minifloat element>
 bool has_special_codes(const std::byte* codes, std::size_t count) {
   if constexpr (!decltype(decoder_of<element>())::kFiniteOnly) return false;
@@ -44,13 +44,13 @@ bool has_special_codes(const std::byte* codes, std::size_t count) {
   return special;
 }
 
-// The codes of one packet and what those of each block are multiplied by.
+// The codes of one packet, and the factor of each block.
 struct Codes {
   const std::byte* at;
   const float* factors;
 };
 
-inline constexpr int kWholePacket = 31;  // log2 of the elements of a block, where a packet is one
+inline constexpr int kWholePacket = 31;  // log2 of a block's elements if the packet is one block
 
 template <bool add>
 HWY_INLINE void put(FloatVec factor, FloatVec value, float* sum) {
@@ -58,7 +58,7 @@ HWY_INLINE void put(FloatVec factor, FloatVec value, float* sum) {
   hn::StoreU(add ? hn::Add(hn::LoadU(Floats(), sum), term) : term, Floats(), sum);
 }
 
-// The blocks' size is known to the compiler: computing it in the loop took a tenth of the time.
+// The block size is a template parameter: computing it in the loop took a tenth of the time.
 template <Minifloat element, int block_shift, bool add>
 void sum_codes(const Codes& codes, std::span<float> sum) {
   using Decoder = decltype(decoder_of<element>());
@@ -82,7 +82,7 @@ void sum_codes(const Codes& codes, std::span<float> sum) {
   std::copy_n(last, left, sum.data() + i);
 }
 
-// Returns false, having done nothing, where the scalar definition has to do it.
+// Returns false, having done nothing, if the scalar definition has to do it.
 template <bool add>
 class Decoder {
  public:

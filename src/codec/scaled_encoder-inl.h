@@ -82,7 +82,7 @@ class Encoder {
     std::memcpy(out_ + at, &value, sizeof(value));
   }
 
-  // Whether a block may be blank.
+  // Returns whether a block may be blank.
   bool write_scales() {
     switch (layout_.block_scale) {
       case ScaleKind::none:

@@ -20,7 +20,7 @@ enum class ScaleKind : std::uint8_t {
 
 struct ScaledLayout {
   Minifloat element{};
-  std::size_t block = 0;  // elements that share a scale; 0: the packet
+  std::size_t block = 0;  // elements that share a scale; 0 if the packet has one scale
   ScaleKind block_scale = ScaleKind::none;
   ScaleKind packet_scale = ScaleKind::none;
 };
@@ -59,8 +59,8 @@ constexpr ScaledLayout scaled_layout(Codec codec) {
   }
 }
 
-// Whether quotients that are rounded to nearest have rests (block_scale.h): where scales are no
-// powers of two, and nobody else's order of operations decides the bits.
+// Returns whether quotients that are rounded to nearest have rests (block_scale.h). They do if
+// scales are no powers of two, and no other library's order of operations decides the bits.
 constexpr bool has_rests(const ScaledLayout& layout) {
   using enum ScaleKind;
   return layout.packet_scale == float32 || layout.block_scale == float32 ||

@@ -39,7 +39,7 @@ T load(const std::byte* from) {
 
 // ---- scales ----
 
-// One packet being encoded: writes scales, and remembers what elements are multiplied by.
+// Encoder of one packet's scales. It writes them, and remembers the factors of elements.
 class ScaleWriter {
  public:
   ScaleWriter(const Format& format, std::span<const float> in, std::byte* out)
@@ -72,7 +72,7 @@ class ScaleWriter {
     return layout_.block == 0 ? std::max<std::size_t>(in_.size(), 1) : layout_.block;
   }
   bool is_blank(std::size_t element) const { return block_of(element).inverse == 0.0f; }
-  // An element over its scale.
+  // Returns an element divided by its scale.
   float quotient(std::size_t element) const {
     const Inverse& block = block_of(element);
     const float x = in_[element];
@@ -137,7 +137,7 @@ class ScaleWriter {
   std::vector<Inverse> inverses_;
 };
 
-// Block scales as the decoder sees them; any bytes.
+// Reads block scales as the decoder sees them, from any bytes.
 class ScaleReader {
  public:
   ScaleReader(const Format& format, const std::byte* in)
@@ -179,8 +179,8 @@ std::size_t codes_offset(const Format& format, std::size_t elements) {
          (layout.block == 0 ? 0 : format.blocks(elements) * scale_bytes(layout.block_scale));
 }
 
-// Codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit codes
-// in three bytes.
+// Puts codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit
+// codes in three bytes.
 void put_code(std::byte* codes, int bits, std::size_t element, int code) {
   const std::size_t at = element * static_cast<std::size_t>(bits);
   const unsigned shifted = static_cast<unsigned>(code) << (at % 8);
@@ -232,7 +232,7 @@ std::size_t plane_bytes(const Format& format, std::size_t elements) {
   return format.blocks(elements) * format.block_bytes / format.options.draws;
 }
 
-// The sum of all draws' values, exact.
+// Returns the exact sum of all draws' values.
 float element_value(const Format& format, const std::byte* codes, std::size_t elements,
                     std::size_t i) {
   const Minifloat element = scaled_layout(format.options.codec).element;

@@ -24,7 +24,7 @@
 namespace leeway::codec {
 namespace {
 
-constexpr std::size_t kWordElements = 32;  // of one word of the bitmap
+constexpr std::size_t kWordElements = 32;  // elements of one word of the bitmap
 constexpr std::size_t kScaleBytes = sizeof(float);
 
 // The kept elements of a packet. For each of them, in order, the value to be sent and the random
@@ -60,7 +60,8 @@ std::uint32_t sampling_offset(const Draws& draws, std::size_t at) {
 }
 
 // Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to
-// its elements. What is kept does not decide a branch: no processor would predict it.
+// its elements. The loop has no branch on whether an element is kept: no processor would predict
+// it.
 template <std::size_t kGroup>
 void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, std::uint32_t offset,
                   std::size_t first, const std::uint8_t* random, Selection& selection) {
@@ -136,8 +137,8 @@ std::uint32_t largest_bits(std::span<const float> values) {
   return most;
 }
 
-// The smallest float that does not clip. NaN if what is to be sent exceeds the range of float,
-// which x / p does where a group's magnitudes add up to more.
+// Returns the smallest float scale that does not clip. Returns NaN if values to send exceed the
+// range of float, which x / p does where a group's magnitudes add up to more.
 float scale_for(std::uint32_t largest_sent) {
   if (largest_sent >= 0x7F800000) return std::numeric_limits<float>::quiet_NaN();
   const double sent = std::bit_cast<float>(largest_sent);

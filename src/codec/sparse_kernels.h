@@ -1,4 +1,4 @@
-// What the sparse encoder does element by element, compiled for every instruction set: random bits,
+// Element-by-element steps of the sparse encoder, compiled for every instruction set: random bits,
 // and rounding to E4M3.
 #pragma once
 

@@ -25,7 +25,7 @@ namespace {
 
 #if LEEWAY_SCALED_VECTORS
 
-constexpr std::size_t kRunBlocks = 8;  // as many as random_blocks() may draw at once
+constexpr std::size_t kRunBlocks = 8;  // the most that random_blocks() draws at once
 constexpr std::size_t kRunElements = kRunBlocks * kRandomBlockElements;
 
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;
@@ -51,8 +51,9 @@ class RandomWords {
   alignas(64) std::array<std::uint16_t, kRunElements> words_;
 };
 
-// Adding the random word to 16 fraction bits of the code and dropping them; beyond the largest
-// finite value to nearest. As half_from_float() and bfloat16_from_float() do it for one element.
+// Rounds by adding the random word to 16 fraction bits of the code and dropping them. Beyond the
+// largest finite value it rounds to nearest. half_from_float() and bfloat16_from_float() do the
+// same for one element.
 struct Fp16 {
   static HWY_INLINE WordVec round(WordVec magnitude, WordVec random) {
     const auto normal = hn::ShiftLeft<3>(hn::Sub(magnitude, word(0x38000000)));

@@ -28,7 +28,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-// Whether all scales are 1 is known before the loop: multiplying by 1 changes no bit but costs as
+// The loop has a variant for scales that are all 1: multiplying by 1 changes no bit, but costs as
 // much as adding.
 template <bool unit>
 HWY_INLINE hn::Vec<Floats> scaled(const std::byte* from, hn::Vec<Floats> scale) {
@@ -43,8 +43,8 @@ HWY_INLINE float scaled_one(const std::byte* from, float scale) {
   return unit ? value : scale * value;
 }
 
-// Of the results alone: where an input is not finite, its sum is not. Only what overflows is not,
-// either, although all inputs are.
+// Only the results are checked for being finite. If an input is not, its sum is not either; a sum
+// that overflows is not finite although all inputs are.
 template <bool unit, bool checked>
 bool sum_as(std::span<const std::byte* const> inputs, std::span<const float> scales,
             MutableByteSpan out) {

@@ -93,13 +93,15 @@ void AnySource::on_wake(Instant now) {
   drop_empty();
 }
 
-// What a sender sent before this rank was ready may be lost, and then only reports tell of it.
+// Asks all ranks which messages they send. Datagrams that came before this rank was ready may be
+// lost, and then only reports tell of those messages.
 void AnySource::ask(Instant now) {
-  // What the last of them sent may have been heard just now, so they are asked once more.
+  // The last datagrams of ranks that left may have been heard just now. So receives fail only at
+  // the second look.
   if (std::exchange(alone_, endpoint_.all_gone()) && alone_) return fail_all(now);
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
-  // Where all others have left there is no time-out.
+  // If all other ranks have left, there is no time-out.
   const Duration timeout =
       std::max<Duration>(endpoint_.slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));

@@ -1,5 +1,6 @@
-// Receives from any rank. Each waits until a message of its tag is heard of that nobody receives,
-// and is then posted for the rank that sent it. Later receives of the same tag wait behind it.
+// Receives from any rank. Each waits until a message of its tag is heard for which no receive is
+// posted. It is then posted for the rank that sent the message. Later receives of the same tag wait
+// behind it.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +20,19 @@ class AnySource {
  public:
   explicit AnySource(protocol::Endpoint& endpoint) : endpoint_(endpoint) {}
 
-  // Whether a receive must wait here: it is from any rank, or one of its tag is.
+  // Returns true if a receive must wait here: it is from any rank, or one of the same tag waits
+  // here.
   bool holds(const OperationSpec& spec) const;
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Hands receives to `post` whose rank is known: all that may be posted now.
+  // Hands all receives whose rank is known, and that may be posted now, to `post`.
   using Post = std::function<void(Request& receive)>;
   void match(const Post& post);
-  // Fails receives whose deadline has come, or all of them where no other rank is left, and asks
-  // ranks now and then what they send.
+  // Fails receives whose deadline has come, or all of them if no other rank is left. Asks ranks now
+  // and then which messages they send.
   void on_wake(Instant now);
-  // When on_wake() is due; never: infinite future.
+  // When on_wake() is due; infinite future if never.
   Instant wake_at() const {
     return empty() ? Instant::infinite_future() : std::min(deadline_at_, ask_at_);
   }
@@ -43,10 +45,10 @@ class AnySource {
 
   protocol::Endpoint& endpoint_;
   std::map<std::uint32_t, std::deque<Request*>> queues_;  // by tag, none empty
-  Instant deadline_at_ = Instant::infinite_future();      // no later than the earliest of them
+  Instant deadline_at_ = Instant::infinite_future();      // no later than their earliest deadline
   Instant ask_at_ = Instant::infinite_future();
   std::uint32_t tries_ = 0;
-  bool alone_ = false;  // it was, when ranks were to be asked last
+  bool alone_ = false;  // all other ranks were gone when ranks were last to be asked
 };
 
 }  // namespace leeway::collective

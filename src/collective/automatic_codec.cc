@@ -8,8 +8,8 @@
 namespace leeway::collective {
 namespace {
 
-// Elements looked at of each reduction, in runs: 3 ns each (lognormal.h), where a reduction of as
-// many takes longer.
+// Elements sampled from each reduction, in runs of kRun. Each costs 3 ns (lognormal.h), and a
+// reduction of as many elements takes longer than that.
 constexpr std::size_t kSampled = 4096;
 constexpr std::size_t kRun = 64;
 
@@ -34,7 +34,7 @@ bool AutomaticCodec::on_start(const Request& request) {
   return false;
 }
 
-// Adds, because a start that finds no room is tried again.
+// Adds to the sums, because a start that finds no room is tried again.
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;
@@ -67,7 +67,7 @@ CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
   const estimate::LognormalFit fit(fit_sums);
   const double* noise = exchange.sums.data() + fit_sums.size();
   const double elements = noise[3];
-  if (!(elements > 0.0)) return choice_;  // nothing was measured since the last exchange
+  if (!(elements > 0.0)) return choice_;  // no measurement since the last exchange
   const auto mean = [&](double sum) { return sum / elements; };
   return estimate::choose_codec({.sigma_log2 = fit.sigma_log2(),
                                  .encoded_mean_square = mean(noise[1]),
@@ -82,7 +82,7 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
     fit_.add(contribution.subspan(at, kRun));
 }
 
-// A step whose gradient overflowed says nothing about the others.
+// Ignores a step whose gradient overflowed: it tells nothing about the others.
 void AutomaticCodec::observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
   if (!std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;

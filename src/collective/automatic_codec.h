@@ -1,7 +1,7 @@
-// Codec::automatic of one communicator: what gradients look like is gathered at every automatic
-// reduction; every kPeriod of them the ranks add up what they gathered by an exact all_reduce of
-// their own, and from these sums, which are the same everywhere, each chooses the same codec. The
-// choice counts from the period after the exchange, so that nobody waits for it.
+// Codec::automatic of one communicator. Statistics of gradients are gathered at every automatic
+// reduction. Every kPeriod reductions the ranks add them up by an exact all_reduce of their own.
+// These sums are the same everywhere, and from them each rank chooses the same codec. The choice
+// counts from the period after the exchange, so that no rank waits for it.
 #pragma once
 
 #include <array>
@@ -21,23 +21,25 @@ class AutomaticCodec {
  public:
   static constexpr std::uint64_t kPeriod = 16;  // reductions
 
-  // Numbers the automatic reductions, in the order in which they are submitted, which is the same
-  // on all ranks.
+  // Numbers the automatic reductions in the order in which they are submitted, which is the same on
+  // all ranks.
   std::uint64_t next_number() { return next_number_++; }
-  // Whether an exchange goes before the reduction of this number; if so the caller submits
+  // Returns true if an exchange goes before the reduction of this number. The caller then submits
   // exchange().
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
-  // Any request is about to start: an exchange takes along what was gathered until now, which may
-  // be long after it was submitted. Returns whether it is one.
+  // Called when any request is about to start. An exchange takes along the statistics gathered
+  // until now, which may be long after it was submitted. Returns true if the request is an
+  // exchange.
   bool on_start(const Request& request);
 
-  // Whether the choice for this reduction is known: the exchange one period before it is done.
+  // Returns true if the choice for this reduction is known: the exchange one period before it is
+  // done.
   bool ready(std::uint64_t number) const;
-  // Only if ready, and in the order of the numbers.
+  // Call only if ready(), and in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // What this rank contributes to a reduction, and what came out of it.
+  // Takes in this rank's contribution to a reduction, and the noise of its result.
   void observe(std::span<const float> contribution);
   void observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned);
 
@@ -60,7 +62,7 @@ class AutomaticCodec {
 
   std::uint64_t next_number_ = 0;
   CodecOptions choice_{
-      Codec::fp8_e4m3_block};  // until something is known: little noise on any gradient
+      Codec::fp8_e4m3_block};  // before anything is known: little noise on any gradient
   estimate::LognormalFit fit_;
   NoiseSums noise_;
   std::deque<std::unique_ptr<Exchange>> exchanges_;  // not yet applied

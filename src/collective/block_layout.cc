@@ -15,7 +15,8 @@ class Layout {
         barrier_(barrier),
         in_(static_cast<std::byte*>(const_cast<void*>(spec.input.data))),
         out_(static_cast<std::byte*>(spec.output.data)),
-        // Without contents, or with those elsewhere, all blocks lie at one place, which is none.
+        // Without contents, or with contents elsewhere, all blocks have the same address, which is
+        // not used.
         element_(spec.contents && !spec.elsewhere() ? size_of(plan.dtype) : 0) {}
 
   void place() {
@@ -71,7 +72,7 @@ class Layout {
     }
   }
 
-  // The same block to all; a block of each to where `place_of` says.
+  // Sends the same block to all other ranks. Receives each one's block at `place_of(rank)`.
   template <typename PlaceOf>
   void exchange(Block own, PlaceOf&& place_of) {
     for_each_other([&](Rank peer) {

@@ -1,4 +1,4 @@
-// Where each rank's block lies in the caller's buffers, for every collective that moves data.
+// Places of each rank's block in the caller's buffers, for every collective that moves data.
 #pragma once
 
 #include "collective/operation_plan.h"
@@ -6,9 +6,9 @@
 
 namespace leeway::collective {
 
-// Fills in who sends what to whom in plan.spread (its blocks are of the group's size, and empty),
-// and puts this rank's own block where it belongs. `barrier` is two bytes: what a barrier sends and
-// where it receives.
+// Fills in which blocks are sent and received by plan.spread; its lists must have the group's size,
+// and be empty. Also copies this rank's own block to its place. `barrier` is two bytes: the one
+// that a barrier sends, and the one where it receives.
 void place_blocks(const OperationSpec& spec, std::byte* barrier, OperationPlan& plan);
 
 }  // namespace leeway::collective

@@ -1,4 +1,4 @@
-// Where blocks of different lengths lie in one of the caller's buffers.
+// Places of blocks of different lengths in one of the caller's buffers.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace leeway::collective {
 
-// A copy of what the caller said (Blocks). Nothing of it is checked before fault() is asked.
+// Copy of the caller's Blocks. It is not checked before fault() is called.
 class BlockList {
  public:
   // Even blocks, which need no list.
@@ -20,19 +20,19 @@ class BlockList {
 
   bool uneven() const { return uneven_; }
   std::size_t size() const { return counts_.size(); }
-  // Elements.
+  // In elements.
   std::size_t count(Rank rank) const { return counts_[rank]; }
   std::size_t offset(Rank rank) const { return offsets_[rank]; }
-  // Of all blocks together.
+  // Elements of all blocks together.
   std::size_t total() const;
   std::size_t longest() const;
-  // Tells lists of different lengths apart, whatever their places. Neither 0 nor
-  // wire::kUnevenPairs.
+  // Differs for lists of different lengths, whatever their places. Never 0 or wire::kUnevenPairs.
   std::uint32_t digest() const;
 
-  // Why these are not blocks of so many ranks in a buffer of so many elements; null: they are.
+  // Returns why these are not blocks of `ranks` ranks in a buffer of `elements` elements; null if
+  // they are.
   const char* fault(std::size_t ranks, std::size_t elements) const;
-  // Whether an element belongs to two blocks. Of a list without fault.
+  // Returns true if an element belongs to two blocks. The list must have no fault.
   bool overlaps() const;
 
  private:

@@ -39,15 +39,15 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
   enqueue(now, request, may_start);
 }
 
-// A collective that is refused here takes its place, and peers are told. Else this rank would be
-// one call ahead of them for ever.
+// A collective that is refused here still takes its place, and peers are told. Otherwise this rank
+// would be one call ahead of them for ever.
 void Engine::refuse(Instant now, Request& request, const Status& why, bool may_start) {
   if (!is_collective(request.spec.kind)) return request.finish(why, now);
   request.spec.forfeit = std::make_shared<const Status>(why);
   enqueue(now, request, may_start);
 }
 
-// All of it is checked before any of it begins.
+// All messages are checked before any of them begins.
 void Engine::submit_group(Instant now, Request& request, bool may_start) {
   request.group = std::make_shared<MessageGroup>(request.spec);
   MessageGroup& group = *request.group;
@@ -94,7 +94,7 @@ std::optional<std::uint32_t> Engine::number_of(const Request& request) const {
          static_cast<std::uint32_t>(*request.place);
 }
 
-// False while the ranks have not agreed what automatic means for this operation.
+// Returns false while the ranks have not agreed which codec `automatic` means for this operation.
 bool Engine::resolve_codec(Request& request) {
   if (!request.automatic_number) return true;
   if (!automatic_.ready(*request.automatic_number)) return false;
@@ -128,8 +128,8 @@ bool Engine::start(Instant now, Request& request) {
 }
 
 bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
-  // The operation that became free last is the one whose memory is still in the cache: the list is
-  // searched from the front, and only as many are made as were ever open together.
+  // The list is searched from the front, so that the memory of recent operations is reused while it
+  // is in the cache. Only as many operations are made as were ever open together.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request, number);
   }
@@ -137,8 +137,8 @@ bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> n
   return operations_.back()->begin(now, request, number);
 }
 
-// Source and sink hear how the operation is cut, in the call that asks for it. Its number is its
-// place in the order of submission.
+// Tells source and sink how the operation is cut, within the call that asks for it. The operation's
+// number is its place in the order of submission.
 Status Engine::agree_on_payload(Request& request) {
   const CollectiveOptions& options = request.spec.options;
   OperationPlan plan;
@@ -177,7 +177,7 @@ void Engine::ask_payloads(Instant now) {
   }
 }
 
-// A receive that may be for any rank waits until one is known.
+// A receive that may be for any rank waits until its rank is known.
 void Engine::start_message(Instant now, Request& request) {
   if (!any_source_.holds(request.spec)) return post_message(now, request);
   any_source_.push(now, request);

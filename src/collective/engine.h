@@ -1,5 +1,5 @@
-// All operations of one communicator over one protocol endpoint. Sans-IO, like the endpoint it
-// holds: the runtime and the simulator drive this same class.
+// All operations of one communicator over one protocol endpoint. It does no I/O, like the endpoint
+// it holds: the runtime and the simulator drive this same class.
 #pragma once
 
 #include <deque>
@@ -16,21 +16,22 @@ namespace leeway::collective {
 
 class Engine {
  public:
-  // `watcher` hears of the memory of operations that datagrams are gathered from; or null.
+  // `watcher` hears of the operations' memory that datagrams are gathered from; it may be null.
   explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr)
       : Engine(config, {}, watcher) {}
-  // Over paths that other communicators use, too (protocol/endpoint.h).
+  // Uses paths that other communicators use, too (protocol/endpoint.h).
   Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
          MemoryWatcher* watcher);
 
-  // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones;
-  // messages (send/recv) wait for nothing. A request that fails its checks is done at once, and
-  // nothing was sent. `request` stays valid until done. With may_start = false it is queued in any
-  // case, and on_wake(now, false) starts nothing: memory of finished operations is still being
+  // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones.
+  // Messages (send/recv) do not wait. A request that fails its checks is done at once, and sends
+  // nothing. Only a collective then still takes its place, fails there, and peers are told.
+  // `request` must stay valid until done. With may_start = false it is queued in any case, and
+  // on_wake(now, false) does not start it, because memory of finished operations is still being
   // read.
   void submit(Instant now, Request& request, bool may_start = true);
 
-  // The endpoint's conversation with the world (protocol/endpoint.h).
+  // Datagrams, time and trains, as in protocol/endpoint.h.
   void on_datagram(Instant now, Rank from, ByteSpan datagram) {
     endpoint_.on_datagram(now, from, datagram);
     if (!queued_.empty() && !endpoint_.given_up().ok()) cancel_all(now, endpoint_.given_up());
@@ -41,25 +42,25 @@ class Engine {
     return endpoint_.poll_train(now, out, what);
   }
   std::optional<Instant> next_wake() const;
-  // The same; never: infinite future.
+  // The same; infinite future if never.
   Instant wake_at() const {
     const Instant at = std::min(endpoint_.wake_at(), any_source_.wake_at());
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
   }
 
-  // Something is queued until it may start.
+  // Returns true if a request is queued until it may start.
   bool waits() const {
     const bool matched = !any_source_.empty() && endpoint_.heard_message();
     return !queued_.empty() || !queued_messages_.empty() || matched;
   }
-  // Nothing is open or queued.
+  // Returns true if no request is open or queued.
   bool idle() const {
     return endpoint_.idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
   }
-  // Fails everything that is open or queued.
+  // Fails every request that is open or queued.
   void cancel_all(Instant now, const Status& status);
-  // Ends a collective that was submitted and is not done: a stand-in by any outcome, others by an
-  // error, of which peers are told, and whom it names.
+  // Ends a collective that was submitted and is not done. A stand-in may end with any outcome.
+  // Others end with an error. Peers are told of it, and of the rank in `blame`.
   void end(Instant now, Request& request, const Status& status, const protocol::Blame& blame = {});
 
   protocol::Endpoint& endpoint() { return endpoint_; }
@@ -92,7 +93,8 @@ class Engine {
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
-  // Collectives that were opened here before any had a place, and exchanges since then.
+  // Number of collectives that were opened here before any had a place, plus the exchanges since
+  // then.
   std::optional<std::uint32_t> unplaced_;
   std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };

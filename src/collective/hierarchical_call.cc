@@ -10,20 +10,21 @@
 namespace leeway::collective {
 namespace {
 
-// Of a lossy call's time: by when the first hop is to be over, and by when the one across is, where
-// a third one follows. An all_reduce across leaves the second half of its own time to its spread.
+// Parts of a lossy call's time: the first hop is to be over after the first quarter. The hop across
+// is to be over before the last quarter, if a third hop follows. An all_reduce across leaves the
+// second half of its own time to its spread.
 constexpr int kReduceEnds = 4;    // a quarter
 constexpr int kSpreadBegins = 4;  // a quarter is left
 
 // Elements of a piece are a multiple of this for each rank of a site.
 constexpr std::size_t kPieceGrain = 1024;
 
-// Places of a call's legs in a tier. A site of a reduce_scatter, and a piece of an all_reduce, is a
-// leg; a tally may come on top.
+// Places of a call's legs in a tier. Each site of a reduce_scatter, and each piece of an
+// all_reduce, is a leg. A tally may come on top.
 constexpr std::uint64_t kLegsMax = 256;
 constexpr std::size_t kPiecesMax = kLegsMax - 1;
 
-// An average's contribution to another site holds so many units at least, where it has any.
+// Least units of work of an average's contribution to another site, if it has any.
 constexpr double kUnitsMin = 0x1p-64;
 
 bool is_native(const CollectiveOptions& options) {
@@ -171,7 +172,7 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
   add(Tier::spread, piece, std::move(spread));
 }
 
-// Of a site's ranks each knows only what its own hop across lacks.
+// A tally, because each rank of a site knows only what its own hop across lacks.
 void HierarchicalCall::add_tally() {
   tallies_.resize(kTallies * per_site());
   brought_.assign(per_site(), true);
@@ -205,7 +206,7 @@ void HierarchicalCall::plan_reduce_scatter() {
       leg_spec(OperationKind::reduce_scatter, {partials_.data(), sites * block, spec_.input.dtype},
                spec_.output);
   across.options = across_options();
-  // What belongs to the blocks of our counterparts.
+  // The parts for the blocks of our counterparts.
   const auto gather = [&](std::span<const float> whole, std::vector<float>& part) {
     for (const Rank rank : sites_.across())
       part.insert(part.end(), whole.begin() + static_cast<std::ptrdiff_t>(rank * block),
@@ -266,7 +267,8 @@ HierarchicalCall::Leg* HierarchicalCall::next(Tier tier, Instant now) {
   if (through(tier) || !may_begin(legs_[t][next_[t]])) return nullptr;
   Leg& leg = legs_[t][next_[t]++];
   leg.spec.options.delivery.deadline = time_left(tier, now);
-  // It takes its number, as on all ranks; elements that are not right go nowhere.
+  // After a failure the leg still takes its number, as on all ranks. It is forfeited, so that wrong
+  // elements are not sent.
   if (!failure_.ok()) leg.spec.forfeit = std::make_shared<const Status>(failure_);
   if (tier == Tier::across && failure_.ok()) weigh(leg);
   return &leg;
@@ -281,8 +283,8 @@ Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
   return std::max<Duration>(submitted_ + whole - now, Duration(1));
 }
 
-// A site's mean becomes the sum over its units of work, as averages want their contributions. Units
-// are counted in those of an average rank, so a call without weights has none of this.
+// Turns a site's mean into the sum over its units of work, which averages expect of their
+// contributions. One unit is the work of an average rank, so a call without weights skips this.
 void HierarchicalCall::weigh(Leg& leg) {
   if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
   if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
@@ -352,7 +354,8 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
   report_.times.total = now - submitted_;
 }
 
-// Estimators work in the hop across alone. A call that is cut is exact, and has nothing estimated.
+// Estimators work only in the hop across. A call that is cut into pieces is exact, so it has no
+// estimates.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
   tally_here_[kMissing] = static_cast<double>(part.elements_missing);
@@ -420,8 +423,8 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
   outcome.finish(failure_, now);
 }
 
-// A rank that was not heard could not say what its part lacks: all that it brought counts as
-// missing.
+// A rank that was not heard could not tell what its part lacks. All elements that it brought count
+// as missing.
 void HierarchicalCall::add_tallies(CollectiveReport& report) const {
   const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());
   for (Rank place = 0; place < per_site(); ++place) {

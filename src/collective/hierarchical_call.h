@@ -1,16 +1,17 @@
 // A collective in hops: inside sites, between counterparts, and inside again. Each hop is a
-// collective of a communicator of its own, so nothing of the protocol knows of it.
+// collective of a communicator of its own, so the protocol does not know of it.
 //
 //   all_reduce       reduce_scatter inside, all_reduce across, all_gather inside
 //   reduce_scatter   reduce_scatter inside for each site's blocks, reduce_scatter across
 //   all_gather       all_gather across, all_gather inside for each site's blocks
 //
-// Hops inside are exact where the call is. In a lossy call they are repaired until nothing is
-// missing, and go on without a rank that is silent. What is lossy is the hop across: there a site's
-// partial sum is one contribution, so estimators have as many contributors as there are sites.
+// Hops inside are exact if the call is. In a lossy call they are repaired until nothing is missing,
+// and go on without a rank that is silent. Only the hop across is lossy. There a site's partial sum
+// is one contribution, so estimators have as many contributors as there are sites.
 //
-// Sans-IO: whoever drives it hands its legs to the three communicators, in the order in which
-// next() gives them, which is the same on all ranks.
+// It does no I/O. Its driver hands its legs to the three communicators in the order in which next()
+// returns them, which is the same on all ranks. It calls on_done() for each, and finish() once
+// done().
 #pragma once
 
 #include <array>
@@ -23,24 +24,27 @@
 
 namespace leeway::collective {
 
-// The communicators that a hierarchical collective goes over. Two have the ranks of a site: on each
-// of them ranks begin operations in one order, whatever is done first elsewhere.
+// Communicators that a hierarchical collective goes over. Two of them have the ranks of a site. On
+// each of them ranks begin operations in one order, whatever is done first on another one.
 enum class Tier : std::uint8_t { reduce = 0, across, spread };
 inline constexpr int kTiers = 3;
 
 class HierarchicalCall {
  public:
-  // Whether the call may go in hops, which all ranks see alike. Not: what is uneven or encoded
-  // elsewhere; late work, whose weights differ by owner; averages of integers, which are rounded
-  // once; sums of narrow floats, which are made in float32 and rounded once; more than 255 sites.
+  // Returns true if the call may go in hops, which all ranks decide alike. These calls may not:
+  // - uneven ones, and those without contents or encoded elsewhere;
+  // - late work (confirm_use), whose weights differ by owner;
+  // - averages of integers, which are rounded once;
+  // - sums of narrow floats, which are made in float32 and rounded once;
+  // - calls over more than 255 sites.
   static bool takes(const OperationSpec& spec, const SiteMap& sites);
-  // What stands for the call among those of the whole communicator, where ranks hear how they
-  // differ, and of each other's failures.
+  // Returns the operation that stands for the call on the whole communicator. There ranks hear how
+  // their calls differ, and of each other's failures.
   static OperationSpec stand_in(const OperationSpec& spec);
 
-  // The spec was validated for all ranks. `place`: among all collectives of the communicator.
-  // `piece_bytes`: an exact all_reduce of more is cut into
-  // pieces of about so many, which are under way in different tiers at once.
+  // The spec must have been validated for all ranks. `place`: among all collectives of the
+  // communicator. `piece_bytes`: an exact all_reduce of more bytes is cut into pieces of about that
+  // length, which move in different tiers at once.
   HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
                    std::size_t piece_bytes, std::uint64_t place = 0);
   HierarchicalCall(const HierarchicalCall&) = delete;
@@ -49,32 +53,32 @@ class HierarchicalCall {
   struct Leg {
     Tier tier = Tier::reduce;
     std::size_t piece = 0;
-    std::size_t part = 0;  // of the units of work that come of it
+    std::size_t part = 0;  // index of the units of work that come of it
     OperationSpec spec;
     std::uint64_t place = 0;  // among all legs of its tier, whatever other ranks call
-    bool tallies = false;     // not of elements: what is missing in a site's results
+    bool tallies = false;  // carries no elements, but counts of those missing in a site's results
   };
-  // The next leg of the tier, if it may begin; null: not yet, or there is none. Its deadline counts
-  // from now.
+  // Returns the next leg of the tier if it may begin. Returns null if it may not yet, or if there
+  // is none. The leg's deadline counts from now.
   Leg* next(Tier tier, Instant now);
-  // No leg of the tier is left to begin.
+  // Returns true if no leg of the tier is left to begin.
   bool through(Tier tier) const;
   // The leg is over, and its memory free.
   void on_done(const Leg& leg, const Request& request, Instant now);
   // The call cannot go on. Legs that have not begun only take their places.
   void fail(const Status& status, const protocol::Blame& blame = {});
-  // Replaces the failure of a call that has failed by one that says more of the reason.
+  // Replaces the failure of a call that has failed by one that tells more of the reason.
   void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
-  // The rank of all that the failure names.
+  // Rank of the communicator that the failure names.
   const protocol::Blame& blame() const { return blame_; }
-  // All legs are over.
+  // Returns true if all legs are over.
   bool done() const { return left_ == 0; }
-  // What came of it; once it is done.
+  // Writes the outcome of a call that is done.
   void finish(Request& outcome, Instant now) const;
 
  private:
-  // A part of an all_reduce's tensor; of other operations there is one piece.
+  // A part of an all_reduce's tensor. Other operations have one piece.
   struct Piece {
     std::size_t offset = 0;  // elements
     std::size_t count = 0;
@@ -112,21 +116,22 @@ class HierarchicalCall {
   std::array<std::vector<Leg>, kTiers> legs_;
   std::array<std::size_t, kTiers> next_{};
   std::size_t left_ = 0;
-  // Of a reduce_scatter: what goes across, by site; units of work behind it; what encoding left out
+  // For a reduce_scatter: partial sums that go across, by site; the residual and the control
+  // variate of the blocks that go across.
   std::vector<std::byte> partials_;
   std::vector<float> residual_;
   std::vector<float> control_;
-  std::vector<double> units_;  // by piece; of a reduce_scatter by site
+  std::vector<double> units_;  // units of work, by piece; for a reduce_scatter by site
   // Numbers of a lossy all_reduce that each rank of a site tells the others of its site.
   enum Tally : std::size_t {
     kHeard,    // 1
     kMissing,  // elements of the rank's part that the hop across did not bring
-    kCut,      // 1: a deadline was why
+    kCut,      // 1 if a deadline was the reason
     kTallies,
   };
   std::array<double, kTallies> tally_here_{1.0, 0.0, 0.0};
-  std::vector<double> tallies_;  // by place, kTallies each; zeros of a rank that was not heard
-  std::vector<bool> brought_;    // by place: something of its part came
+  std::vector<double> tallies_;  // by place, kTallies each; zeros for a rank that was not heard
+  std::vector<bool> brought_;    // by place: some of its part came
   Status failure_;
   protocol::Blame blame_;
   std::vector<PeerReport> peers_;  // by rank

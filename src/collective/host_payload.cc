@@ -87,7 +87,8 @@ Result<MutableByteSpan> HostPayload::landing(const PayloadLayout& layout) {
   return MutableByteSpan(landing_);
 }
 
-// Where the chunk's elements lie in a tensor: the input of contributions, else the own block's.
+// Address of the chunk's elements in a tensor: in the input for contributions, else in the own
+// block.
 std::byte* HostPayload::element_of(const PayloadChunk& chunk) const {
   const std::size_t element = size_of(layout_.dtype);
   if (chunk.half == PayloadHalf::spread) return tensors_.own_block + chunk.first_element * element;
@@ -227,7 +228,7 @@ void HostPayload::sum(const Task& task) {
   }
 }
 
-// The own block's chunks of which the reduced one was the last missing part.
+// Encodes the chunks of the own block of which the reduced chunk was the last missing part.
 void HostPayload::encode_whole(const PayloadChunk& reduced) {
   const std::size_t end = reduced.first_element + reduced.elements;
   for (std::uint32_t c = 0; c < layout_.chunks(PayloadHalf::spread, layout_.rank); ++c) {

@@ -1,8 +1,8 @@
-// A payload source and sink on the host: the definition of what those on a device have to compute,
-// bit for bit. The simulator and tests run operations with it.
+// Payload source and sink on the host. It defines what those on a device have to compute, bit for
+// bit. The simulator and tests run operations with it.
 //
-// It does nothing by itself. Whoever holds it calls encode() and use() when and on which thread he
-// likes, also two threads at a time, one of which encodes while the other uses.
+// It does nothing by itself. Its owner calls encode() and use() at any time and on any thread. Two
+// threads may do so at once, if one encodes while the other uses.
 #pragma once
 
 #include <deque>
@@ -19,8 +19,8 @@ struct HostTensors {
   ConstTensorView input;
   TensorView output;
   Scalar factor = 1;
-  // This rank's block of the spread half: read, and replaced by what others decode where `adopt`.
-  // Not looked at in an all_reduce: the reduce half makes it, in the output.
+  // This rank's block of the spread half. It is read, and with `adopt` replaced by the values that
+  // others decode. Not used in an all_reduce, whose reduce half makes the block in the output.
   std::byte* own_block = nullptr;
   bool adopt = true;
   Duration poll_every{0};  // as PayloadSource's
@@ -30,16 +30,16 @@ class HostPayload final : public PayloadSource, public PayloadSink {
  public:
   explicit HostPayload(const HostTensors& tensors) : tensors_(tensors) {}
 
-  // Chunks that are to be encoded by this rank before anything arrives, in the order in which they
-  // leave, block by block in turn. After begin().
+  // Chunks that this rank is to encode before any packet arrives, in the order in which they leave,
+  // rotating over blocks. Call after begin().
   std::vector<PayloadChunk> chunks() const;
-  // Encodes it: the source has it from now on.
+  // Encodes the chunk. From now on the source has it.
   void encode(const PayloadChunk& chunk);
 
-  // Uses the first chunk that was handed over and has not been used: sums or decodes it, and
-  // encodes what became whole of the own block. False: there is none.
+  // Uses the oldest chunk that was handed over and not used: sums or decodes it, and encodes chunks
+  // of the own block that became whole. Returns false if there is none.
   bool use();
-  // Chunks that were handed over and not used.
+  // Number of chunks that were handed over and not used.
   std::size_t unused();
 
   const PayloadLayout& layout() const { return layout_; }
@@ -79,7 +79,7 @@ class HostPayload final : public PayloadSource, public PayloadSink {
   std::vector<std::byte> landing_;
   std::vector<bool> reduced_;  // chunks of our block
 
-  std::mutex mutex_;  // of what follows, and of what is ready
+  std::mutex mutex_;  // guards the members below, and Encoded::ready
   std::deque<Task> tasks_;
   std::size_t handed_ = 0;
   std::size_t used_ = 0;

@@ -12,9 +12,9 @@
 
 namespace leeway::collective {
 
-// The latest datagrams, whoever sent them. That one is dropped is loss like any other. What is said
-// by its type alone takes its earlier copy's place: peers repeat it until they are answered, and
-// copies must not drive out what a late comer has to hear.
+// The latest kPlaces datagrams of all senders. A dropped one counts as lost, like any other. A bare
+// datagram, which has a type and no contents, takes the place of its earlier copy. Peers repeat
+// those until they are answered, and copies must not drive out what a late comer has to hear.
 class Lobby {
  public:
   static constexpr std::size_t kPlaces = 64;
@@ -24,10 +24,10 @@ class Lobby {
     std::uint32_t epoch;
   };
 
-  // Returns the sender of the datagram that had to go for this one.
+  // Keeps the datagram. Returns the sender of the datagram that had to go for it.
   std::optional<Dropped> put(const wire::Prefix& prefix, Rank slot, ByteSpan datagram);
 
-  // Hands over and forgets what came for the communicator, in the order of its arrival.
+  // Hands over and forgets the datagrams that came for the communicator, in the order of arrival.
   template <typename Use>
   void take(std::uint32_t epoch, Use&& use) {
     for (std::size_t i = 0; i < kPlaces; ++i) {
@@ -43,7 +43,7 @@ class Lobby {
     std::uint32_t epoch = 0;
     Rank slot = kNoRank;
     wire::PacketType type = wire::PacketType::data;
-    std::vector<std::byte> bytes;  // empty: free
+    std::vector<std::byte> bytes;  // a free place has none
   };
 
   Place& place_for(const wire::Prefix& prefix, Rank slot);

@@ -14,11 +14,11 @@ namespace leeway::collective {
 // Reused from message to message.
 class Message final : public protocol::RoundClient {
  public:
-  // Is put on `free` when it may serve again; there is room on it.
+  // Puts itself on `free` when it may be reused; there must be room on it.
   Message(protocol::Endpoint& endpoint, MemoryWatcher* watcher, std::vector<Message*>& free)
       : endpoint_(endpoint), free_(free), spread_(watcher) {}
 
-  // The request was validated.
+  // The request must have been validated.
   void begin(Instant now, Request& request);
 
   // RoundClient
@@ -38,9 +38,10 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  OperationPlan plan_;  // built by begin(), then only read; but a receive takes the sender's length
-  std::uint64_t length_ = 0;  // elements; of a receive 0 until it is heard
-  Spread spread_;             // of a group of one: the block's source or destination is its rank 0
+  // Built by begin(), then only read. Only a receive takes the sender's length.
+  OperationPlan plan_;
+  std::uint64_t length_ = 0;  // elements; 0 for a receive until it is heard
+  Spread spread_;             // for a group of one: rank 0 is the block's source or destination
 };
 
 }  // namespace leeway::collective

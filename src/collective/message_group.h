@@ -1,4 +1,5 @@
-// Sends and receives that a caller submits as one operation: done when all of them are.
+// Sends and receives that a caller submits as one operation, which is done when all of them are.
+// Call pair_own(), then begin(); messages report by on_done().
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace leeway::collective {
 
 class MessageGroup {
  public:
-  // `exchange` is of that kind. Its options are those of every message, but for the tags.
+  // `exchange` must be of that kind. Its options apply to every message, except for the tags.
   explicit MessageGroup(const OperationSpec& exchange);
   MessageGroup(const MessageGroup&) = delete;
   MessageGroup& operator=(const MessageGroup&) = delete;
@@ -20,11 +21,12 @@ class MessageGroup {
   // All messages, in the caller's order.
   std::vector<Request>& messages() { return messages_; }
 
-  // Finds what the rank sends itself: the n-th send of a tag is for the n-th receive of that tag.
-  // kInvalidArgument where one lacks the other, or does not fit it.
+  // Pairs the messages that the rank sends itself: the n-th send of a tag is for the n-th receive
+  // of that tag. Returns kInvalidArgument if one lacks the other, or does not fit it.
   Status pair_own(Rank self);
   bool is_own(const Request& message) const { return message.spec.peer == self_; }
-  // Begins: copies what the rank sends itself. `outcome` is done when all messages are.
+  // Begins: copies the messages that the rank sends itself. `outcome` is done when all messages
+  // are.
   void begin(Instant now, Request& outcome);
   // A message of the group is done.
   void on_done(const Request& message, Instant now);

@@ -8,14 +8,15 @@
 namespace leeway::collective {
 namespace {
 
-// Communicators that were left lately. Who speaks to an older one waits for its deadline.
+// Recently left communicators that are remembered. A peer that speaks to an older one waits for its
+// deadline.
 constexpr std::size_t kClosedMax = 256;
 
-// Answers to those who speak to communicators that are closed, or not joined yet. What finds no
-// room is asked again.
+// Answers that may wait to peers that speak to communicators that are closed or not joined yet. A
+// question that finds no room is asked again.
 constexpr std::size_t kAnswersMax = 64;
 
-// The system is asked for its count of drops so often: a microsecond each time.
+// Interval at which the system is asked for its count of drops, which takes a microsecond.
 constexpr Duration kHostDropsEvery = std::chrono::milliseconds(10);
 
 std::vector<Rank> by_slot(std::span<const Rank> slots, Rank self) {
@@ -69,7 +70,7 @@ void Node::begin_pacing(Instant now, std::unique_ptr<congestion::Uplink> uplink)
   for (Rank slot = 0; slot < paths_.size(); ++slot) {
     if (paths_[slot] == nullptr || paths_[slot]->window() == 0) continue;
     begin_link(slot);
-    note_report(now, slot);  // what was reported so far is no news of what is sent from now on
+    note_report(now, slot);  // earlier reports tell nothing of later datagrams
   }
 }
 
@@ -152,7 +153,7 @@ void Node::touch(Member& member) {
 void Node::queue(Member& member) {
   if (std::exchange(member.sends_, true)) return;
   if (sending_.size() ==
-      sending_.capacity()) {  // as many places are behind us as there are members
+      sending_.capacity()) {  // the places in front of sending_at_ are enough for all members
     sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(sending_at_));
     sending_at_ = 0;
   }
@@ -176,7 +177,7 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
     member->engine_.on_datagram(now, from, datagram);
     if (paths_[slot]->reported().largest_sequence != reported) note_report(now, slot);
   }
-  // Of what was refused no mark counts, either.
+  // The ECN mark of a refused datagram does not count, either.
   if (ecn != Ecn::none && paths_[slot]->received() != received) paths_[slot]->note_mark(ecn);
   look_at_size_by(paths_[slot]->size.wake_at());
   touch(*member);
@@ -278,7 +279,7 @@ void Node::on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_by
   }
 }
 
-// All who have data for this process may go on.
+// Lets all members with data for this process go on.
 void Node::spread_credit(Rank slot) {
   for (const auto& member : members_) {
     const Rank rank = member->rank_in(slot);
@@ -301,8 +302,8 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   lobby_.put(prefix, slot, datagram);
 }
 
-// WIRE 6.9: this process lives, and has not joined the communicator yet. That its rank is the one
-// that the probe names is not known here: the prober refuses the answer of another one.
+// WIRE 6.9: this process lives, and has not joined the communicator yet. It does not know whether
+// its rank is the one that the probe names. The prober refuses the answer of another rank.
 void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
   const bool met = slot < paths_.size() && paths_[slot] != nullptr;
   if (!met || probe.destination == kEveryRank || answers_.size() == kAnswersMax) return;
@@ -312,8 +313,8 @@ void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
       {{type, probe.epoch, probe.destination, probe.source, probe.sequence}, slot, {}});
 }
 
-// WIRE 6.8: a good-bye, or, to one that says good-bye itself, that it was heard. Neither is
-// answered by another process that has closed the communicator, too.
+// WIRE 6.8: answers with a good-bye, or, to a peer that says good-bye itself, with a report that it
+// was heard. Another process that has closed the communicator, too, answers neither.
 void Node::answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram) {
   const wire::Expectation expect{closed.epoch, closed.self, static_cast<int>(closed.slots.size())};
   wire::Prefix prefix;
@@ -371,7 +372,7 @@ void Node::wake(Instant now, Member& member, std::uint64_t released) {
   queue(member);
 }
 
-// One communicator has found out that a process is dead: so it is to the others.
+// One communicator has found out that a process is dead. The others take it for dead, too.
 void Node::spread_deaths(Instant now, Member& finder) {
   const auto deaths = [](const Member& member) {
     return member.engine_.endpoint().counters().peers_given_up;
@@ -398,7 +399,7 @@ bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
   return true;
 }
 
-// `numbered`: the path counts it.
+// `numbered`: whether the path counts the train.
 bool Node::poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered) {
   if (!answers_.empty()) {
     write_answer(now, answers_.back(), out);
@@ -418,7 +419,7 @@ bool Node::poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered) {
   return false;
 }
 
-// The next train of a member that is no longer in sending_.
+// Hands out the next train of a member that is no longer in sending_.
 bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   member.sends_ = false;
   const bool filled = member.engine_.poll_train(now, out);
@@ -429,7 +430,7 @@ bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   return true;
 }
 
-// From a rank of the member's to a slot.
+// Changes the address of the train from a rank of the member to a slot.
 void Node::address(Instant now, Member& member, protocol::TrainBuffer& out) {
   const Rank to = out.to();
   if (to != kEveryRank) {
@@ -440,7 +441,7 @@ void Node::address(Instant now, Member& member, protocol::TrainBuffer& out) {
   member.trains_end_ = ++trains_;
 }
 
-// Control datagrams go at once and are counted; data go when the uplink is open.
+// Control datagrams go at once and are counted. Data go when the uplink is open.
 bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   out.limit(uplink_->quantum_bytes());
   const bool open = uplink_->open(now);
@@ -471,7 +472,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
 void Node::note_paced(Instant now, const protocol::TrainBuffer& out, double share) {
   if (out.to() == kEveryRank) return uplink_->on_group_sent(now, out.total_bytes());
   protocol::Path& path = *paths_[out.to()];
-  if (path.window() == 0) return;  // no member of ours knows it
+  if (path.window() == 0) return;  // no member of this process uses the path
   uplink_->on_sent(now, out.to(),
                    {.last = path.last_sequence(),
                     .datagrams = static_cast<std::uint32_t>(out.datagrams()),

@@ -1,8 +1,8 @@
-// All communicators of one process over its paths to other processes. Sans-IO, like the engines
-// that it holds: the runtime and the simulator drive this same class.
+// All communicators of one process over its paths to other processes. It does no I/O, like the
+// engines that it holds: the runtime and the simulator drive this same class.
 //
 // A transport tells processes apart by *slots*; a communicator tells them apart by ranks. Datagrams
-// name their communicator by its epoch. The conversation with the world is an Endpoint's
+// name their communicator by its epoch. Datagrams, time and trains go in and out as in Endpoint
 // (protocol/endpoint.h), with slots in place of ranks.
 #pragma once
 
@@ -34,19 +34,20 @@ class Member {
   const protocol::EndpointConfig& config() const { return engine_.endpoint().config(); }
 
   Rank slot_of(Rank rank) const { return slots_[rank]; }
-  // kNoRank: that process is no member.
+  // Returns kNoRank if the process in that slot is no member.
   Rank rank_in(Rank slot) const { return slot < ranks_.size() ? ranks_[slot] : kNoRank; }
 
-  // Trains that Node::poll_train() had handed out when it handed out this member's latest: when so
-  // many are no longer read, none of this member's is.
+  // Number of trains that Node::poll_train() had handed out, up to and including this member's
+  // latest. Once that many are no longer read, none of this member's is.
   std::uint64_t trains_end() const { return trains_end_; }
 
-  // The longest datagram that all ranks' paths carry to each other; nothing: not all have said what
-  // theirs do (Node::agree_on_size).
+  // Length of the longest datagram that all ranks' paths carry to each other. Returns nullopt until
+  // all have told theirs (Node::agree_on_size).
   std::optional<std::size_t> agreed_bytes() const;
-  // The other ranks that have not.
+  // The other ranks that have not told their size.
   std::vector<Rank> untold_sizes() const;
-  // Each peer has answered what told it this rank's, or is gone; or ranks do not ask each other.
+  // Returns true if each peer has acknowledged this rank's size, or is gone. Also true if ranks do
+  // not ask each other.
   bool all_know_size() const;
 
  private:
@@ -60,100 +61,105 @@ class Member {
   bool sends_ = false;      // is in Node::sending_
   bool held_back_ = false;  // operations wait until its trains are no longer read
   std::uint64_t deaths_seen_ = 0;
-  // The longest datagram that each rank's paths carry, this one's included; 0: not known
+  // Length of the longest datagram that each rank's paths carry, including this one's; 0 if not
+  // known.
   std::vector<std::uint16_t> sizes_;
-  std::vector<bool> knows_size_;  // by rank: it has answered what told it this one's
-  Rank size_asked_ = 0;           // ranks below were asked for theirs
-  bool size_told_ = false;        // all ranks that may not know this one's were told it
-  std::uint32_t first_told_ = 0;  // number of the first question with this one's; 0: none
+  std::vector<bool> knows_size_;  // by rank: it has acknowledged this one's size
+  Rank size_asked_ = 0;           // ranks below were asked for their size
+  bool size_told_ = false;        // all ranks that may not know this one's size were told it
+  // Number of the first question that told this one's size; 0 if none.
+  std::uint32_t first_told_ = 0;
 };
 
 struct SizeCounters {
   std::uint64_t probes_sent = 0;
-  std::uint64_t datagrams_cut = 0;   // sent in pieces
-  std::uint64_t pieces_joined = 0;   // datagrams put together
-  std::uint64_t paths_narrowed = 0;  // how often a path was found to carry less than before
+  std::uint64_t datagrams_cut = 0;  // sent in pieces
+  std::uint64_t pieces_joined = 0;  // datagrams put together
+  // Number of times that a path was found to carry less than before.
+  std::uint64_t paths_narrowed = 0;
 };
 
 class Node {
  public:
-  // `congestion`: what paces all that this process sends.
+  // `congestion`: settings for pacing all datagrams that this process sends.
   explicit Node(const congestion::Settings& congestion = {});
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Before any join: how long datagrams may be on each path is found out from now on.
+  // Turns on the search for the longest datagram of each path. Call before any join.
   void measure_sizes(const protocol::SizeLimits& limits) { sizes_ = limits; }
 
-  // From now on all that this process sends is paced so. False, and nothing changes: it is paced
-  // already, or the settings ask for nothing.
+  // Paces all datagrams that this process sends from now on. Returns false, and changes nothing, if
+  // it is paced already or the settings ask for no pacing.
   bool pace(Instant now, const congestion::Settings& congestion);
-  // From now on what this node sends goes into the share of the line that `first` has: this one is
-  // a further lane of its process. Nobody else uses either meanwhile. False, and nothing changes:
-  // it is paced already, or `first` is not.
+  // Makes this node a further lane of the process of `first`: from now on it sends within the share
+  // of the link that `first` has. No other thread may use either node meanwhile. Returns false, and
+  // changes nothing, if this node is paced already or `first` is not.
   bool pace_with(Instant now, Node& first);
-  // Called, by whoever drives another lane of this process, when data that was held back may leave
-  // earlier than next_wake() said. It must not use any node.
+  // Sets a callback for when data that was held back may leave earlier than next_wake() told. The
+  // driver of another lane of this process calls it, and it must not use any node.
   void wake_by(std::function<void()> wake);
 
-  // Becomes a member of a communicator whose ranks are these slots; what arrived for it already is
-  // handed in. No other member has its epoch.
+  // Becomes a member of a communicator whose ranks are these slots. Hands in datagrams that arrived
+  // for it already. No other member may have its epoch.
   Member& join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
                MemoryWatcher* watcher = nullptr);
-  // Gives the member back, which is one no longer. Whoever still speaks to it is answered by a
-  // good-bye (WIRE 6.8).
+  // Takes the member out and returns it. Peers that still speak to it are answered by a good-bye
+  // (WIRE 6.8).
   std::unique_ptr<Member> part(Member& member);
   bool has(std::uint32_t epoch) const { return find(epoch) != nullptr; }
   std::size_t size() const { return members_.size(); }
 
-  // After the member's engine or endpoint was spoken to directly: it may have something to send.
+  // Call after using the member's engine or endpoint directly: it may have datagrams to send.
   void touch(Member& member);
 
-  // Tells the other ranks what this one's paths carry, as soon as that is known of all of them, and
-  // asks those that have not told theirs. To be repeated until Member::agreed_bytes() says
-  // something. Not `measured`: this rank means the size that it has, whatever its paths carry.
-  // Whether this rank's own is known.
+  // Tells the other ranks which size this one's paths carry, once that is known for all of them,
+  // and asks ranks that have not told theirs. Repeat until Member::agreed_bytes() has a value.
+  // Without `measured`, this rank tells its configured size, whatever its paths carry. Returns true
+  // if this rank's own size is known.
   bool agree_on_size(Member& member, bool measured);
-  // Before a member leaves: tells its size to the peers that may still wait for it. To be repeated
-  // until Member::all_know_size().
+  // Before a member leaves: tells its size to the peers that may still wait for it. Repeat until
+  // Member::all_know_size().
   void tell_size(Member& member);
-  // A rank to which no datagram of a useful length passes, although short ones do; or kNoRank.
+  // Returns a rank to which no datagram of a useful length passes, although short ones do; else
+  // kNoRank.
   Rank too_narrow(const Member& member) const;
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
-  // The process in the slot has moved to another host, or is reached through another process from
-  // now on, `relay`, with `further` bytes more in each datagram (a transport proved it): what was
-  // measured of the path to it is forgotten.
+  // Forgets the measurements of the path to the process in the slot. It has moved to another host,
+  // or is reached through another process, `relay`, from now on, with `further` bytes more in each
+  // datagram. A transport has proved it.
   void on_new_path(Instant now, Rank slot, Rank relay = kNoRank, std::size_t further = 0);
-  // That relay passes on so much of what this process sends through it, and drops the rest.
+  // That relay passes on this much of the data that this process sends through it, and drops the
+  // rest.
   void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second);
-  // The path to the process leads through memory: whatever is sent passes.
+  // The path to the process leads through memory: datagrams of any length pass.
   void lift_size(Rank slot) { paths_[slot]->size = protocol::PathSize(); }
-  // So many bytes left this process for others: they are taken from what it may send itself, and
-  // members that leave stay for as long as it is used.
+  // This process forwarded `bytes` bytes for others. They are taken from what it may send itself.
+  // Members that leave stay for as long as it forwards.
   void note_forwarded(Instant now, std::uint64_t bytes);
-  // So many datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
-  // hear how many were theirs, and send less at a time (congestion/receive_room.h). To be called
-  // while anything arrives, as often as wants_host_drops() says: never where nothing is paced.
+  // `drops` datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
+  // hear how many of theirs were dropped, and send less at a time (congestion/receive_room.h). Call
+  // it while datagrams arrive, as often as wants_host_drops() asks: never if nothing is paced.
   bool wants_host_drops(Instant now) const { return now >= room_at_; }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes);
-  // The system refused a datagram of so many bytes for its length.
+  // The system refused a datagram of `bytes` bytes for its length.
   void on_refused(Instant now, Rank slot, std::size_t bytes);
-  // Time passed, or members were touched. `released`: how many of the trains handed out are no
-  // longer read; members with later ones start nothing.
+  // Time passed, or members were touched. `released`: number of handed-out trains that are no
+  // longer read. Members with later ones start no operation.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
-  // The next train of some member, addressed to a slot; members take turns.
+  // Writes the next train of some member, addressed to a slot. Members are served in rotation.
   bool poll_train(Instant now, protocol::TrainBuffer& out);
   std::uint64_t trains() const { return trains_; }
   std::optional<Instant> next_wake() const;
-  // Fails everything of all members, as Engine::cancel_all().
+  // Fails all requests of all members, as Engine::cancel_all().
   void cancel_all(Instant now, const Status& status);
 
-  // Whether any operation is open: peers may owe something.
+  // Returns true if any operation is open: peers may have to send something.
   bool busy() const;
 
   const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
-  // Null: nothing paces.
+  // Returns null if nothing is paced.
   const congestion::Uplink* uplink() const { return uplink_.get(); }
   const SizeCounters& size_counters() const { return size_counters_; }
   // Datagrams that reached no member, by wire::Refusal.
@@ -174,7 +180,8 @@ class Node {
   };
 
   Member* find(std::uint32_t epoch) const;
-  // A new one is searched for datagrams of `bytes_max` at most: what both ends' interfaces send.
+  // A new path is searched for datagrams of `bytes_max` at most, which is what both ends'
+  // interfaces send.
   protocol::Path& path_of(Rank slot, std::size_t bytes_max = SIZE_MAX);
   void wake(Instant now, Member& member, std::uint64_t released);
   void queue(Member& member);
@@ -209,16 +216,16 @@ class Node {
   bool poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered);
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 
-  std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
-  std::unique_ptr<congestion::Uplink> uplink_;          // null: not paced
-  // By slot: through whom datagrams go to it, and by how much they are longer.
+  std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null before the first member
+  std::unique_ptr<congestion::Uplink> uplink_;          // not set if nothing is paced
+  // By slot: the relay through which datagrams go to it, and by how many bytes they are longer.
   struct Relayed {
     Rank relay = kNoRank;
     std::size_t further = 0;
   };
   std::vector<Relayed> relayed_;
   std::vector<congestion::RelayPace> relays_;  // by slot; empty before the first relay limits
-  // No held path opens before
+  // No held path opens before this time.
   Instant relays_at_ = Instant::infinite_future();
   std::function<void()> wake_;
   congestion::ReceiveRoom receive_room_;  // its peers are slots
@@ -226,10 +233,10 @@ class Node {
   Instant room_at_ = Instant::infinite_future();
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Member*> touched_;
-  std::vector<Member*> sending_;  // in turn, from sending_at_ on
+  std::vector<Member*> sending_;  // in rotation, from sending_at_ on
   std::size_t sending_at_ = 0;
-  mutable Member* latest_ = nullptr;  // whose datagram came last
-  // No member is to be woken before
+  mutable Member* latest_ = nullptr;  // member whose datagram came last
+  // No member is to be woken before this time.
   mutable Instant soonest_ = Instant::infinite_future();
   std::size_t held_back_ = 0;  // members
   std::uint64_t trains_ = 0;
@@ -239,12 +246,12 @@ class Node {
   std::vector<Answer> answers_;
   std::array<std::uint64_t, wire::kRefusals> refused_{};
   protocol::SizeLimits sizes_;
-  // No path is to be looked at before
+  // No path is to be looked at before this time.
   Instant sizes_at_ = Instant::infinite_future();
-  bool sizes_due_ = false;       // some have probes to send
+  bool sizes_due_ = false;       // some paths have probes to send
   Member* asks_size_ = nullptr;  // has ranks to ask for their size
-  // Sent so far. Each has a number of its own: injected faults go by it, and would lose all of a
-  // link or none.
+  // Questions sent so far. Each has a number of its own: injected faults go by it, and would
+  // otherwise lose all of a link or none.
   std::uint32_t size_questions_ = 0;
   std::vector<std::byte> whole_;  // a train that is being cut
   SizeCounters size_counters_;

@@ -1,4 +1,4 @@
-// How long datagrams may be on each path, and what becomes of those that are too long (WIRE 10). It
+// Length of datagrams on each path, and what becomes of those that are too long (WIRE 10). It
 // concerns processes, whatever their communicators.
 #include <algorithm>
 
@@ -123,7 +123,8 @@ bool Node::write_size_probe(Instant now, protocol::TrainBuffer& out) {
   return false;
 }
 
-// A datagram may be longer than its path carries since the communicator was made.
+// Cuts datagrams that are too long for a path that has become narrower since the communicator was
+// made.
 void Node::fit_to_path(Instant now, protocol::TrainBuffer& out) {
   protocol::Path& path = *paths_[out.to()];
   const auto datagrams = static_cast<std::uint32_t>(out.datagrams());
@@ -144,7 +145,7 @@ void Node::fit_to_path(Instant now, protocol::TrainBuffer& out) {
 bool Node::agree_on_size(Member& member, bool measured) {
   const Rank self = member.config().self;
   std::uint16_t& own = member.sizes_[self];
-  const bool known = own != 0;  // what was told once stays as it is
+  const bool known = own != 0;  // a size that was told stays as it is
   if (!known) own = static_cast<std::uint16_t>(least_size(member, measured));
   member.size_told_ = known;
   member.size_asked_ = 0;
@@ -165,7 +166,7 @@ Rank Node::too_narrow(const Member& member) const {
   return kNoRank;
 }
 
-// Nothing longer than its paths carry; 0: not all of them are known.
+// Largest size that is no longer than all paths carry; 0 if not all of them are known.
 std::size_t Node::least_size(const Member& member, bool measured) const {
   std::size_t least = member.config().datagram_bytes;
   for (Rank rank = 0; rank < member.slots_.size() && measured; ++rank) {
@@ -174,7 +175,7 @@ std::size_t Node::least_size(const Member& member, bool measured) const {
     if (!path.settled()) return 0;
     least = std::min(least, path.bytes());
   }
-  // Through a relay it may be less: those travel in pieces.
+  // Paths through a relay may carry less: datagrams travel in pieces there.
   return std::max(least, limits::kDatagramBytesMin);
 }
 
@@ -183,7 +184,7 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
   const Rank self = member.config().self;
   while (member.size_asked_ < member.slots_.size()) {
     const Rank rank = member.size_asked_++;
-    // Once it is known all are told, later those that have not told theirs
+    // Tells all ranks once the own size is known; later only asks those that have not told theirs.
     const bool news = member.sizes_[self] != 0 && !member.size_told_ && !member.knows_size_[rank];
     if (rank == self || (member.sizes_[rank] != 0 && !news)) continue;
     out.start(member.slots_[rank]);

@@ -1,6 +1,6 @@
-// Measures, on some packets of a reduction, what its gradient-to-noise ratio is made of: the
-// result, this rank's own contribution to it, and what encoding did to contributions and results.
-// Values are per unit of work: the caller names the factor.
+// Measures the parts of a reduction's gradient-to-noise ratio on some of its packets. These are the
+// result, this rank's own contribution, and the error of encoding contributions and results. Values
+// are per unit of work: the caller gives the factor.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace leeway::collective {
 
 class NoiseMeter {
  public:
-  // Starts another operation, which measures other packets than the one before: a model's gradient
+  // Starts another operation, which measures other packets than the one before. A model's gradient
   // differs from place to place, and over operations every place must count alike.
   void reset() {
     result_ = contribution_ = control_ = encoded_ = spread_ = {};
@@ -25,20 +25,22 @@ class NoiseMeter {
     ++turn_;
   }
 
-  // Whether this packet of so many in a shard is measured: all of a few, and of more every fourth,
-  // eighth or 32nd, but two at least: one that came from nobody else tells nothing. Every eighth of
-  // many cost 4 % of a 16 MiB nvfp4 all_reduce of 4 ranks.
+  // Returns true if this packet of `packets` in a shard is measured. All are measured if there are
+  // fewer than 8, else every fourth, eighth or 32nd, and at least two. A packet that came from no
+  // other rank tells nothing. Measuring every eighth of many cost 4 % of a 16 MiB nvfp4 all_reduce
+  // of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
   }
 
-  // Of every packet that this rank owns, by which weights it was summed.
+  // Adds the weights by which a packet that this rank owns was summed. Called for every such
+  // packet.
   void add_weights(const estimate::WeightMoments& weights, std::size_t elements) {
     weights_.add(weights, static_cast<double>(elements));
     elements_ += static_cast<double>(elements);
   }
-  // Elements that this rank owns.
+  // Adds elements that this rank owns.
   void add_result(std::span<const float> result, double factor,
                   const estimate::WeightMoments& weights) {
     result_.add(result, factor);
@@ -47,10 +49,10 @@ class NoiseMeter {
   void add_own(std::span<const float> contribution, double factor) {
     contribution_.add(contribution, factor);
   }
-  // How far our own is from a guess of the result.
+  // Adds the distance of our contribution from a guess of the result.
   void add_control(std::span<const float> contribution, double factor,
                    std::span<const float> control, double control_factor);
-  // Values and what their receivers will read instead.
+  // Adds the difference between values and what their receivers will decode.
   void add_encoded(const codec::Format& format, const codec::Place& place,
                    std::span<const float> values, ByteSpan encoded, double factor) {
     encoded_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
@@ -60,9 +62,10 @@ class NoiseMeter {
     spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
 
-  // Nothing to conclude from: no packet of our shard, or no units of our own behind it.
+  // Returns true if there are no measurements: no packet of our shard, or no own units of work in
+  // it.
   bool empty() const { return result_.elements == 0 || contribution_.elements == 0; }
-  // `known` with the measured means filled in.
+  // Returns `known` with the measured means filled in.
   estimate::NoiseStatistics complete(estimate::NoiseStatistics known) const;
 
  private:

@@ -66,7 +66,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     return true;
   }
   if (exchanges()) ask_at_ = now;
-  // Without units the input says nothing
+  // Without units of work the input is not a gradient to learn from.
   const OperationSpec& spec = request.spec;
   if (request.automatic_number && spec.options.weight > 0.0) {
     automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
@@ -156,7 +156,7 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  // Of copies (WIRE 2.12) one is enough: how many packets came says little of the link.
+  // One copy of a packet is enough (WIRE 2.12), so the number that came tells little of the link.
   const bool copied = endpoint_.config().paced &&
                       plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
@@ -211,9 +211,9 @@ void Operation::on_done(const Status& status, Instant now) {
   ask_at_ = now;
 }
 
-// ", most of them from rank 2, which is gone"; nothing where many ranks lack equally much. What of
-// a rank is missing that left the operation comes no more, and it may be why others had nothing to
-// send: such a rank is named before them.
+// Text such as ", most of them from rank 2, which is gone". It is empty if more than four ranks
+// lack equally many packets. A rank that left the operation sends no more, and others may lack
+// packets because of it, so such a rank is named before them.
 std::string Operation::missing_of() const {
   const auto& flows = round_->phase(FlowKind::spread).receive;
   std::vector<Rank> ranks;
@@ -261,7 +261,7 @@ Status Operation::incomplete() const {
       why.data());
 }
 
-// Peers may be silent because we kept them waiting: the text says both.
+// Peers may be silent because we kept them waiting: the text names both reasons.
 Status Operation::with_awaited_payload(const Status& status) const {
   if (!exchanges() || status.code() != StatusCode::kDeadlineExceeded) return status;
   const std::string awaited = payload_.awaited();
@@ -301,7 +301,7 @@ void Operation::ask_payload(Instant now) {
                             plan_.round.name, payload_.awaited().c_str()));
 }
 
-// The sink, which hears of the last packets as late as the deadline, has as long again.
+// The sink hears of the last packets as late as the deadline, so it has as long again.
 Instant Operation::payload_deadline() const {
   const Instant deadline = plan_.round.deadline;
   if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
@@ -328,7 +328,8 @@ void Operation::report_noise() {
     arrived += flow.arrived_count;
   }
   const CollectiveOptions& options = request_->spec.options;
-  // The control variate and this rank's own say nothing of what the others would have brought.
+  // The control variate and this rank's own contribution tell nothing of what the others would have
+  // brought.
   if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);

@@ -1,5 +1,5 @@
-// One collective: its halves, bound to a round of the protocol. Shared by the runtime and
-// the simulator.
+// One collective: its halves, bound to a round of the protocol. The runtime and the simulator use
+// it alike.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ class Operation final : public protocol::RoundClient {
   Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history, AutomaticCodec& automatic,
             MemoryWatcher* watcher);
 
-  // False when the protocol has no room for another open round. The request was validated, or is
-  // forfeited. `number`: as RoundPlan::number.
+  // Returns false if the protocol has no room for another open round. The request must have been
+  // validated, or be forfeited. `number`: as RoundPlan::number.
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
   bool performs(const Request& request) const { return request_ == &request; }
   // As Engine::end().
   void end(Instant now, const Status& status, const protocol::Blame& blame);
   bool free() const { return round_ == nullptr && request_ == nullptr; }
 
-  // Of an operation whose elements are encoded and decoded elsewhere; nothing for others.
+  // Returns true for an operation whose elements are encoded and decoded elsewhere.
   bool exchanges() const { return request_ != nullptr && request_->payload != nullptr; }
-  // Its packets are through, and its source or sink is not.
+  // Its packets are through, but its source or sink is not done.
   bool awaits_payload() const { return exchanges() && outcome_known_; }
-  // Asks source and sink what is ready.
+  // Asks source and sink which chunks are ready.
   void ask_payload(Instant now);
   Instant ask_payload_at() const { return ask_at_; }
-  // It fails although its packets are through.
+  // Fails it although its packets are through.
   void cancel_payload(Instant now, const Status& status);
 
   // RoundClient
@@ -83,8 +83,8 @@ class Operation final : public protocol::RoundClient {
   Reduction reduction_;
   Spread spread_;
   PayloadExchange payload_;
-  bool outcome_known_ = false;       // on_done() was called, and all was well
-  std::uint32_t reduced_taken_ = 0;  // of `reduced_`, handed to the sink
+  bool outcome_known_ = false;       // on_done() was called with success
+  std::uint32_t reduced_taken_ = 0;  // chunks of `reduced_` that were handed to the sink
   Instant ask_at_ = Instant::infinite_future();
   schedule::ChunkQueue reduced_;
   Instant submitted_{0};

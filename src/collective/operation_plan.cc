@@ -15,12 +15,12 @@ namespace {
 
 using protocol::FlowKind;
 
-// Tensors up to this many bytes are copied where that lets the caller go on before receivers have
+// Tensors up to this many bytes are copied if that lets the caller go on before receivers have
 // confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
 constexpr std::size_t kCopyBytesMax = std::size_t{64} * 1024;
 
-// The same where receivers may fetch an empty flow. Waiting for their confirmation takes half a
-// round trip without loss, and time-outs where reports are lost; a copy of 512 KiB takes 40 us.
+// The same limit if receivers may fetch an empty flow. Waiting for their confirmation takes half a
+// round trip without loss, and time-outs where reports are lost. A copy of 512 KiB takes 40 us.
 constexpr std::size_t kFetchedBytesMax = std::size_t{512} * 1024;
 
 // Stream tag of the keyed hash (base/philox.h).
@@ -37,40 +37,41 @@ DataType dtype_of(const OperationSpec& spec) {
   return spec.input.data != nullptr || spec.elsewhere() ? spec.input.dtype : spec.output.dtype;
 }
 
-// Of what is spread, or moved as it is.
+// Codec of the spread half, or of data that is only moved.
 CodecOptions spread_codec_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) && has_spread_half(spec.kind)
              ? spec.options.spread_codec.value_or(spec.options.codec)
              : spec.options.codec;
 }
 
-// Sums of many contributions are worth unbiased rounding; what is only copied is not.
+// Sums of many contributions are worth unbiased rounding; data that is only copied is not.
 codec::Purpose purpose_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
 }
 
-// Whether one block goes to all its receivers.
+// Returns true if one block goes to all its receivers.
 bool same_block(OperationKind kind) {
   return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
 }
 
-// Whether its tensors are copied, so that the caller may go on before receivers have confirmed.
+// Returns true if the operation's tensors are copied, so that the caller may go on before receivers
+// have confirmed.
 bool is_small(const OperationSpec& spec) {
-  // An exchange is over when its receivers have confirmed.
+  // A message of an exchange is over only when its receiver has confirmed.
   if (spec.grouped) return false;
   // A residual is written while packets leave: the caller must wait for them.
   return spec.options.residual.empty() &&
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
-// Estimators that rescale each link by what arrived over it, and so need something of each.
+// Estimators that rescale each link by the share that arrived over it, and so need packets of each.
 bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
 }
 
-// Whether owners ask again for a contribution of which they got nothing. Its sender keeps the
-// payload: an all_reduce until the result has come, other operations in a copy or until owners
-// confirm. That is worth it for flows that chance may lose as a whole.
+// Returns true if owners ask again for a contribution of which no packet arrived. Its sender keeps
+// the payload: in an all_reduce until the result has come, else in a copy or until owners confirm.
+// Asking is worth it for flows that chance may lose as a whole.
 bool fetches_empty(const OperationPlan& plan) {
   const ReductionPlan& reduction = plan.reduction;
   if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
@@ -83,14 +84,14 @@ bool fetches_empty(const OperationPlan& plan) {
   return longest < estimate::kShortFlowPackets;
 }
 
-// Whether the reduce half keeps a copy of the input. An all_reduce needs none: its caller waits for
-// the result anyway, which confirms the contributions.
+// Returns true if the reduce half keeps a copy of the input. An all_reduce does not: its caller
+// waits for the result anyway, which confirms the contributions.
 bool copies_input(const OperationSpec& spec, bool fetches_empty) {
   if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
   return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
 }
 
-// Where there is noise: something may be lost or is re-encoded.
+// Noise arises where packets may be lost or values are re-encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents || spec.elsewhere()) return false;
@@ -102,8 +103,8 @@ bool measures_noise(const OperationSpec& spec) {
          encoded(spread_codec_of(spec));
 }
 
-// Keys a codec's random bits by what both sides know: who sends the message to whom, its tag and
-// its number. (Their numbers of operations differ.)
+// Keys a codec's random bits by facts that both sides know: the sender, the receiver, the message's
+// tag and its number. (Their numbers of operations differ.)
 std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSpec& spec) {
   const bool sends = spec.kind == OperationKind::send;
   const Rank self = endpoint.config().self;
@@ -116,14 +117,16 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
       keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
-// Its spread half has a class of its own.
+// Returns true if the spread half has a delivery class of its own.
 bool has_own_spread(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_reduce || spec.lenient;
 }
 
-// What peers are told of a codec: one that leaves the bytes of such elements as they are is native.
+// Codec for the tag. A codec that leaves the bytes of such elements as they are is reported as
+// native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
-  if (options.codec == Codec::automatic) return {};  // a stand-in's; its call tells the choice
+  // A stand-in's: the call itself tells the choice.
+  if (options.codec == Codec::automatic) return {};
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
 
@@ -179,11 +182,11 @@ schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& pl
   return schedule::ShardMap::uneven(spec.input.count, plan.uneven_shards, plan.uneven_positions);
 }
 
-// The elements of a datagram of either half, whichever holds more: a shard of an all_reduce is not
-// shorter than that without need, because each owner costs 2 (N - 1) messages. 4 KiB over UDP take
-// 0.53, 0.55 and 0.55 of the time at 4, 8 and 16 ranks (README, Measured). Longer shards would cost
-// fewer messages still, but all of them leave by one uplink: on a slow line that takes longer than
-// a round trip.
+// Least elements of a shard of an all_reduce, unless the tensor is shorter. It is one datagram's
+// elements, in the half whose datagrams hold more. Shards are not shorter because each owner costs
+// 2 (N - 1) messages: 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time at 4, 8 and 16 ranks
+// (docs/measurements/collective.md). Longer shards would cost fewer messages still, but all of them
+// leave by one uplink. On a slow link that takes longer than a round trip.
 std::size_t fitting_shard(const OperationSpec& spec, const OperationPlan& plan) {
   std::size_t elements = 1;
   for (const CodecOptions& codec : {spec.options.codec, spread_codec_of(spec)}) {
@@ -208,7 +211,8 @@ schedule::ShardMap shards_of(const OperationSpec& spec, std::uint32_t number, Op
   }
 }
 
-// Which payloads are summed. A message has one receiver, which its plan knows by another number.
+// Decides which payloads get a checksum. A message has one receiver, which its plan knows by
+// another number.
 void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config,
                OperationPlan& plan) {
   plan.intact = {};
@@ -222,7 +226,7 @@ void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config
   plan.intact = config.intact;
 }
 
-// What both halves have in common.
+// Plans the parts that both halves share.
 void plan_common(const OperationSpec& spec, const protocol::EndpointConfig& config,
                  OperationPlan& plan) {
   plan.kind = spec.kind;
@@ -282,7 +286,8 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
   spread.receive.assign(plan.size, {});
 }
 
-// Whether first passes may end with parity. Where a line is fast and near, asking again takes less.
+// Returns true if first passes may end with parity. Without pacing, on a fast and near link, asking
+// again takes less time.
 bool may_be_coded(const protocol::EndpointConfig& config, const protocol::PhasePlan& phase,
                   std::uint32_t longest) {
   return config.paced && phase.delivery == Delivery::Kind::exact &&
@@ -323,7 +328,8 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
   phase.coded = !spec.elsewhere() && may_be_coded(config, phase, longest_contribution(plan));
-  // Parity is of what was sent, and results may take its place before all of it has left.
+  // Parity is computed from the packets that were sent, and results may overwrite the input before
+  // all parity has left.
   plan.reduction.copy_input |= phase.coded;
   // A packet that is sent again writes the caller's residual again, so the caller waits until
   // receivers have confirmed.
@@ -337,7 +343,7 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
   phase.delivery = has_own_spread(spec) ? spec.options.spread : delivery.kind;
-  // A bounded spread is repaired until nothing is missing, or the deadline.
+  // The bounded spread of an all_reduce is repaired until nothing is missing, or the deadline.
   phase.loss_max = spec.kind == OperationKind::all_reduce ? 0.0 : delivery.loss_max;
   phase.deadline = plan.round.deadline;
   phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
@@ -369,7 +375,7 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
                       delivery.kind != Delivery::Kind::exact;
 }
 
-// Of uneven all_to_alls: what ranks expect of each other, of which each knows its own only.
+// Counts that ranks of an uneven all_to_all expect of each other. Each rank knows only its own.
 void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
   plan.pair_sends.clear();
   plan.pair_receives.clear();
@@ -380,8 +386,8 @@ void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
   }
 }
 
-// The most elements that one rank sends another in the operation. Where an all_reduce has few
-// owners, flows are far from the limit.
+// Most elements that one rank sends another in the operation. If an all_reduce has few owners,
+// flows are far from the limit.
 std::size_t longest_flow(const OperationSpec& spec, int size) {
   switch (spec.kind) {
     case OperationKind::all_reduce:
@@ -473,8 +479,8 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   return Status();
 }
 
-// A collective that has its place and sends nothing: it goes another way, or fails at once. Of one
-// that is refused, peers hear its kind alone: a value that does not exist has no number on the
+// Plans a collective that takes its place and sends no data: it goes another way, or fails at once.
+// If it was refused, peers hear only its kind: a value that does not exist has no number on the
 // wire.
 void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
                    OperationPlan& plan) {

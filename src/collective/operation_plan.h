@@ -1,7 +1,7 @@
-// One operation, worked out once when it begins: all that follows from what the caller asked for.
+// Plan of one operation, worked out once when it begins from the caller's request.
 //
 // The operation owns its plan until its round is closed. Both halves and the protocol's round read
-// it by const reference; what changes while the operation runs is theirs.
+// it by const reference. State that changes while the operation runs is theirs.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,26 @@ namespace leeway::collective {
 class NoiseMeter;
 class PayloadExchange;
 
-// The reduce half: whose elements are summed where, and how.
+// Reduce half: which rank sums which elements, and how.
 struct ReductionPlan {
   schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
   ReduceOp op = ReduceOp::sum;   // premul_sum is planned as sum, with a factor
-  std::optional<Scalar> factor;  // of our contribution; none: 1
+  std::optional<Scalar> factor;  // of our contribution; nullopt means 1
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
-  bool one_pass = false;  // best effort: what was passed does not come again
-  // Contributions to a packet that hold an infinity or a NaN count as missing
+  bool one_pass = false;  // best effort: packets that were passed do not come again
+  // Contributions to a packet that hold an infinity or a NaN count as missing.
   bool finite_only = false;
-  std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
+  std::uint64_t rotation_key = 0;    // key of the order in which all senders walk our shard
   const std::byte* input = nullptr;  // the whole tensor
   std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
-  // augmented: guess of our shard's result; empty: own contribution
+  // For Estimator::augmented: guess of our shard's result. If empty, the own contribution serves.
   std::span<const float> control;
-  std::span<float> residual;  // error feedback, the whole tensor; empty: none
+  std::span<float> residual;  // error feedback, the whole tensor; empty if none
   // Keep a copy of the input, so that the caller's memory is soon free.
   bool copy_input = false;
-  bool fetch_empty = false;  // owners ask again for contributions of which they got nothing
+  bool fetch_empty = false;  // owners ask again for contributions of which no packet arrived
 };
 
 // Elements of one rank in the caller's memory.
@@ -52,10 +52,10 @@ struct Block {
   std::byte* data = nullptr;
   std::size_t elements = 0;
   std::size_t position = 0;  // in the tensor, for keyed draws; the same at sender and receivers
-  std::size_t offset = 0;    // elements from the tensor's first; of a gather, the root's
+  std::size_t offset = 0;  // elements from the tensor's first; for a gather, from that of the root
 };
 
-// The spread half, and every operation that only moves data.
+// Spread half, and every operation that only moves data.
 struct SpreadPlan {
   codec::Format format;
   bool same_block = false;  // every receiver gets one block: encode and checksum it once
@@ -64,13 +64,13 @@ struct SpreadPlan {
   bool copy_input = false;  // small block: keep a copy, so that the caller's memory is soon free
   // A block without elements travels as an empty packet, so that its receiver hears of it.
   bool tells_empty = false;
-  // Elements are encoded and decoded elsewhere (PayloadExchange): `data` of blocks is not followed.
+  // Elements are encoded and decoded elsewhere (PayloadExchange): `data` of blocks is not used.
   bool elsewhere = false;
   double meter_factor = 1.0;   // to values per unit of work
-  std::vector<Block> send;     // by receiver; no elements: nothing
+  std::vector<Block> send;     // by receiver; a block without elements is not sent
   std::vector<Block> receive;  // by sender
 
-  // Whether the one block is sent from memory of ours.
+  // Returns true if the one block is sent from memory of ours.
   bool sends_own_copy() const {
     return same_block && !elsewhere && (!format.identity() || copy_input);
   }
@@ -85,56 +85,56 @@ struct OperationPlan {
   Rank self = 0;  // a message is planned as rank 0 of a group of one: the block's other end
   int size = 1;
   DataType dtype = DataType::f32;
-  std::size_t payload_bytes = 0;  // encoded, of one packet, at most
-  // As protocol::EndpointConfig: of any receiver, and by receiver.
+  std::size_t payload_bytes = 0;  // of one packet, encoded, at most
+  // Payloads get a checksum: for any receiver; then by receiver. As
+  // protocol::EndpointConfig.
   bool sum_payloads = true;
   std::span<const std::uint8_t> intact;
   bool contents = true;  // as OperationSpec
   // Both key the random bits of codecs and estimators.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  NoiseMeter* meter = nullptr;  // null: nothing is measured
-  // Who has the payload where elements are encoded and decoded elsewhere; null: this room does
-  // both.
+  NoiseMeter* meter = nullptr;  // not set if nothing is measured
+  // Holds the payload if elements are encoded and decoded elsewhere. Null if the library does both.
   PayloadExchange* payload = nullptr;
   std::vector<double> owner_weights;
   // Uneven blocks of a reduction, by owner, and their places for keyed draws.
   std::vector<schedule::Shard> uneven_shards;
   std::vector<std::size_t> uneven_positions;
-  // Elements that we send each rank, and expect of it, in an uneven all_to_all; else empty.
+  // Elements that we send to each rank, and expect from it, in an uneven all_to_all; else empty.
   std::vector<std::uint64_t> pair_sends;
   std::vector<std::uint64_t> pair_receives;
-  ReductionPlan reduction;    // where round.phase(reduce).active
-  SpreadPlan spread;          // where round.phase(spread).active, or (point)
+  ReductionPlan reduction;    // valid if round.phase(reduce).active
+  SpreadPlan spread;          // valid if round.phase(spread).active, or (point)
   protocol::RoundPlan round;  // the same as the protocol sees it
 
   bool sums_to(Rank receiver) const {
     return sum_payloads && (receiver >= intact.size() || intact[receiver] == 0);
   }
 
-  // How `elements` are cut into packets of a format.
+  // Returns how `elements` are cut into packets of a format.
   schedule::PacketGrid grid_of(std::size_t elements, const codec::Format& format) const {
     return schedule::PacketGrid(
         elements, static_cast<std::uint32_t>(format.elements_for(payload_bytes)), size_of(dtype));
   }
 };
 
-// What a plan needs beside the request: the collective's number, and state of the operation that
-// the plan refers to.
+// Inputs of a plan beside the request: the collective's number, and state of the operation that the
+// plan refers to.
 struct PlanContext {
   std::uint32_t number;
   NoiseMeter& meter;
   const schedule::ChunkQueue& own_chunks;  // chunks of our block that may be sent
-  std::byte* barrier;                      // two bytes: what a barrier sends and receives
-  PayloadExchange* payload;                // where the request has a source and a sink
+  std::byte* barrier;        // two bytes: the one that a barrier sends and the one that it receives
+  PayloadExchange* payload;  // used if the request has a source and a sink
 };
 
-// When a call that was submitted then is over its deadline. Beyond a century, half of no_deadline
-// among it, never.
+// Returns when a call that was submitted at `submitted` is over its deadline. Infinite future if
+// the deadline is more than a quarter of no_deadline.
 Instant overdue_at(Instant submitted, Duration deadline);
 
-// kResourceExhausted where a rank sends another more than limits::kFlowPacketsMax packets. The
-// request was validated.
+// Returns kResourceExhausted if a rank sends another more than limits::kFlowPacketsMax packets. The
+// request must have been validated.
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config);
 
 // Fills in `plan` for the endpoint's collective of that number, and puts this rank's own block

@@ -34,13 +34,13 @@ bool uses_output(const OperationSpec& spec, Rank self) {
   return !at_root || self == spec.peer;
 }
 
-// Elements of which the bytes can be counted.
+// Returns true if the size of `count` elements in bytes can be represented.
 bool has_size(std::size_t count, DataType dtype) {
   constexpr std::size_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
   return count <= kBytesMax / std::max<std::size_t>(1, size_of(dtype));
 }
 
-// `whole` is `part` for each rank.
+// Returns true if `whole` is `part` for each rank.
 bool is_multiple(std::size_t whole, std::size_t part, std::size_t ranks) {
   return whole / ranks == part && whole % ranks == 0;
 }
@@ -116,8 +116,8 @@ Status check_blocks(const OperationSpec& spec, Rank self, int size) {
   return Status();
 }
 
-// Elements from the output's first to where an input may lie that is the output's own part, and
-// the other way round; for operations in which one may be a part of the other.
+// Places, in elements, where an in-place operation may put one tensor inside the other: the input
+// from the output's first element, and the output from the input's.
 struct InPlace {
   std::size_t input_in_output = 0;
   std::size_t output_in_input = 0;
@@ -140,7 +140,7 @@ InPlace in_place_of(const OperationSpec& spec, Rank self) {
   }
 }
 
-// Input and output are the same memory where the operation says so, or have none in common.
+// Input and output must be the same memory where the operation allows that, or have none in common.
 Status check_overlap(const OperationSpec& spec, Rank self, int size) {
   if (!spec.contents || spec.elsewhere() || !uses_input(spec, self) || !uses_output(spec, self))
     return Status();
@@ -198,7 +198,7 @@ Status check_lossy(const OperationSpec& spec) {
   return Status();
 }
 
-// What has a meaning in sums of float32 only.
+// Checks options that have a meaning only in sums of float32.
 Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool of_floats = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32;
@@ -231,7 +231,7 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
-  // All ranks see alike then that the call goes as a whole.
+  // This lets all ranks decide alike that the call goes as a whole.
   if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
     return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
@@ -303,7 +303,7 @@ Status check_options(const OperationSpec& spec, int size) {
   return check_lossy(spec);
 }
 
-// Enumerators may come out of a file or another language, and tables are indexed by them.
+// Enumerators may come from a file or another language, and tables are indexed by them.
 Status check_enumerators(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const auto check = [&](const char* what, auto value, int count) {
@@ -322,7 +322,7 @@ Status check_enumerators(const OperationSpec& spec) {
   return status;
 }
 
-// What a source and a sink stand in for.
+// Checks that a source and a sink can stand in for the tensors.
 Status check_elsewhere(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   if (options.source == nullptr && options.sink == nullptr) return Status();
@@ -346,7 +346,7 @@ Status check_elsewhere(const OperationSpec& spec) {
   return Status();
 }
 
-// What reads or writes values has no meaning without them.
+// Options that read or write values have no meaning without contents.
 Status check_without_contents(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   if (spec.contents) return Status();

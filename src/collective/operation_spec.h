@@ -1,4 +1,4 @@
-// What a caller asked for, in one value, and the checks that come before anything is sent.
+// A caller's request in one value, and the checks that come before anything is sent.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace leeway::collective {
 
 using wire::OperationKind;
 
-// Which packets of a replica_broadcast arrived, and which ones must. By owner rank, one bit a
+// Packets of a replica_broadcast that must arrive, and that did. By owner rank, one bit for each
 // packet.
 struct BroadcastLedger {
   std::vector<Bitmap> required;
@@ -31,44 +31,44 @@ struct OperationSpec {
   TensorView output{nullptr, 0, DataType::f32};
   Rank peer = kNoRank;  // root, or the other side of send/recv
   CollectiveOptions options;
-  BroadcastLedger* ledger = nullptr;  // replica_broadcast only; outlives the operation
-  // False only in the simulator: tensors have a size and no memory, and payloads a length and no
-  // values. Nothing is staged, summed or encoded; all that travels is the same, and when.
+  BroadcastLedger* ledger = nullptr;  // replica_broadcast only; must outlive the operation
+  // Set to false only in the simulator: tensors have a size and no memory, and payloads a length
+  // and no values. Nothing is staged, summed or encoded. All datagrams and their times are the
+  // same.
   bool contents = true;
   // Uneven blocks of the input (reduce_scatter, all_to_all) and of the output (all_gather,
   // all_to_all).
   BlockList input_blocks{};
   BlockList output_blocks{};
   bool grouped = false;  // a message of an exchange
-  // A hop of a lossy call between sites: what a silent rank does not send is missing, and no
-  // failure of the hop.
+  // A hop of a lossy call between sites: data that a silent rank does not send is missing, and does
+  // not make the hop fail.
   bool lenient = false;
-  // Where there is one, the operation takes its number, and fails with this before anything of it
-  // is sent.
+  // If set, the operation takes its number, and fails with this status before any data is sent.
   std::shared_ptr<const Status> forfeit{};
-  // It only holds its place among the collectives of a channel, and is open until Engine::end():
-  // the call itself goes another way.
+  // It only holds its place among the collectives of a channel, and is open until Engine::end().
+  // The call itself goes another way.
   bool stands_in = false;
-  // How the call goes, of which this is a part or the stand-in, as in wire::OperationTag.
+  // As in wire::OperationTag: how the call goes of which this is a part or the stand-in.
   std::uint8_t parts = 0;
-  // Of a hop: the call that it is a part of, which is the one that texts name.
+  // The call that a hop is a part of. Texts name this call.
   struct Whole {
     OperationKind kind;
     std::uint32_t number;
     Duration deadline;
   };
   std::optional<Whole> whole{};
-  // Of an exchange.
+  // Messages of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};
 
-  // Its elements are encoded and decoded by a source and a sink of the caller's.
+  // Returns true if a source and a sink of the caller encode and decode its elements.
   bool elsewhere() const { return options.source != nullptr; }
   bool uneven() const { return input_blocks.uneven() || output_blocks.uneven(); }
 };
 
 bool point_to_point(OperationKind kind);  // a message: send or recv
-// Whether all ranks call it, in the same order. Ranks make messages and groups of them for
-// themselves, each as many as it likes, so these must not count in what numbers collectives.
+// Returns true if all ranks call it, in the same order. Each rank makes its own number of messages
+// and groups of them, so these must not count in the numbering of collectives.
 bool is_collective(OperationKind kind);
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
@@ -76,16 +76,16 @@ bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy cla
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);
 
-// Where element number `element` of such a tensor is.
+// Address of element number `element` of such a tensor.
 inline std::byte* element_at(const void* data, std::size_t element, DataType type) {
   return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
 }
 
-// The elements by which ranks compare whether they mean the same operation: per-rank contribution
-// or result, whichever is the same everywhere.
+// Number of elements by which ranks compare whether they mean the same operation: per-rank
+// contribution or result, whichever is the same everywhere.
 std::size_t agreed_count(const OperationSpec& spec);
 
-// kInvalidArgument / kUnsupported with the argument's name and value; ok otherwise.
+// Returns kInvalidArgument or kUnsupported with the argument's name and value; ok otherwise.
 Status validate(const OperationSpec& spec, Rank self, int size);
 
 }  // namespace leeway::collective

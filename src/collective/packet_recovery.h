@@ -1,5 +1,5 @@
-// Packets of a code that were lost, out of those that came and of the parity that lies in their
-// places (protocol::ParityLedger).
+// Computes lost packets of a code from the packets that came and the parity that lies in the places
+// of others (protocol::ParityLedger).
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@ namespace leeway::collective {
 
 class PacketRecovery {
  public:
-  // Before an operation whose packets have `bytes` bytes at most. Allocates when it grows.
+  // Call before an operation whose packets have at most `bytes` bytes. Allocates when it grows.
   void prepare(std::size_t bytes) {
     if (recovery_ == nullptr) recovery_ = std::make_unique<erasure::Recovery>();
     lifted_.reserve(bytes);
   }
 
-  // A copy of the parity at `place`, until the next.
+  // Returns a copy of the parity at `place`, valid until the next call.
   ByteSpan lift(ByteSpan place) {
     std::memcpy(lifted_.data(), place.data(), place.size());
     return lift_nothing(place.size());
   }
-  // Of an operation without contents: what counts is its length.
+  // The same for an operation without contents: only the length counts.
   ByteSpan lift_nothing(std::size_t bytes) const { return {lifted_.data(), bytes}; }
 
-  // As RoundClient::recover(), of a flow whose full packets have `bytes` bytes. `place(index)` is
-  // where a packet lies or is to lie.
+  // As RoundClient::recover(), for a flow whose full packets have `bytes` bytes. `place(index)`
+  // returns where a packet lies or is to lie.
   template <typename Place>
   void run(const wire::CodeGrid& grid, const protocol::RoundClient::CodedPackets& code,
            std::size_t bytes, Place place) {

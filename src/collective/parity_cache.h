@@ -1,5 +1,5 @@
-// Parity of the packets of one flow, made a few rows at a time: to read the packets is what it
-// costs, and receivers of one block want the same.
+// Parity of the packets of one flow, made a few rows at a time. Its cost is in reading the packets,
+// and receivers of one block want the same parity.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace leeway::collective {
 
 class ParityCache {
  public:
-  // Of a flow of so many packets of `bytes` bytes; none is made yet. Allocates when it grows.
+  // Starts a flow of `packets` packets of `bytes` bytes. No parity is made yet. Allocates when it
+  // grows.
   void reset(std::uint32_t packets, std::size_t bytes) {
     grid_ = wire::CodeGrid(packets);
     bytes_ = bytes;
@@ -25,9 +26,9 @@ class ParityCache {
     made_.resize(std::size_t{grid_.codes()} * kGroups);
   }
 
-  // A parity as it is sent: a copy in the train's memory. A transport's device need not know ours,
-  // most of which is never written. `packet(index)` is the payload of one of the flow's packets,
-  // all of which are final. `sums`: its checksum is wanted.
+  // Returns a parity to send, as a copy in the train's memory. So a transport's device need not map
+  // this cache, most of which is never written. `packet(index)` returns the payload of one of the
+  // flow's packets, all of which must be final. `sums`: whether its checksum is wanted.
   template <typename Packet>
   protocol::Payload payload(wire::ParityPlace parity, MutableByteSpan scratch, bool sums,
                             Packet packet) {
@@ -39,7 +40,7 @@ class ParityCache {
   }
 
  private:
-  // To read the packets takes longer than to sum some rows more than are sent.
+  // Reading the packets takes longer than summing a few rows more than are sent.
   static constexpr std::uint32_t kRows = 8;
   static constexpr std::uint32_t kGroups = limits::kCodeParitiesMax / kRows;
   static_assert(limits::kCodeParitiesMax % kRows == 0);

@@ -13,14 +13,14 @@
 namespace leeway::collective {
 namespace {
 
-// The estimators whose scale of a packet depends on nothing but that packet's contributors: packets
-// that are complete may be reduced before the rest of the shard is known.
+// Returns true for estimators whose scale of a packet depends only on that packet's contributors.
+// Then complete packets may be reduced before the rest of the shard is known.
 bool depends_on_packet_only(Estimator estimator) {
   return estimator == Estimator::zero_fill || estimator == Estimator::ratio ||
          estimator == Estimator::stratified;
 }
 
-// What is measured and what leaves a residual is float32.
+// Noise is measured, and residuals are kept, only for float32.
 std::span<const float> floats_of(ByteSpan bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
@@ -86,7 +86,8 @@ MutableByteSpan Reduction::kept_place(Rank owner, const schedule::PacketGrid& gr
           half().format.encoded_bytes(grid.packet_elements(index))};
 }
 
-// Only a best-effort operation loses what the rates stand for. The others ask until they have it.
+// Only a best-effort operation loses packets for which the rates make up. The others ask until they
+// have them.
 void Reduction::recall_rates(const estimate::LinkHistory& history) {
   tallies_.assign(plan_->size, {});
   if (!half().one_pass) return;
@@ -97,7 +98,7 @@ void Reduction::recall_rates(const estimate::LinkHistory& history) {
 }
 
 // Small inputs are copied, so that the caller's memory is soon free. With error feedback a
-// contribution is the input plus what earlier calls left out.
+// contribution is the input plus the residual of earlier calls.
 void Reduction::take_input() {
   if (!half().copy_input && half().residual.empty()) return;
   const std::size_t bytes = half().shards.count() * element_bytes_;
@@ -115,8 +116,8 @@ void Reduction::take_input() {
   }
 }
 
-// An owner to which our contribution weighs nothing uses none of it: what we owe it waits for a
-// call in which we have units for it.
+// An owner for which our contribution has weight 0 uses none of it. The residual for it waits for a
+// call in which we have units of work for it.
 bool Reduction::pays_residual(Rank owner) const {
   if (half().residual.empty()) return false;
   return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
@@ -127,8 +128,8 @@ void Reduction::add_residual(Rank owner) {
   const auto owed = half().residual.subspan(shard.offset, shard.count);
   auto* values = reinterpret_cast<float*>(copied_input_.data()) + shard.offset;
   for (std::size_t i = 0; i < owed.size(); ++i) values[i] += owed[i];
-  // What is not encoded leaves nothing: our own contribution to our shard, and everything under an
-  // identical format.
+  // Data that is not encoded leaves no residual: our own contribution to our shard, and everything
+  // under an identical format.
   if (owner == plan_->self || half().format.identity()) std::fill(owed.begin(), owed.end(), 0.0f);
 }
 
@@ -144,7 +145,7 @@ ByteSpan Reduction::input_to(Rank owner, const schedule::PacketGrid& grid,
   return {input_ + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
 }
 
-// A packet's products are made when the packet is, in the first-level cache: a copy of the whole
+// A packet's products are made when the packet is, in the first-level cache. A copy of the whole
 // tensor would be another pass over memory.
 ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
                                     std::byte* memory) const {
@@ -188,15 +189,15 @@ protocol::Payload Reduction::encoded_elsewhere(Rank owner, PacketIndex index) co
   return {bytes, plan_->sums_to(owner) ? crc32c(bytes) : 0};
 }
 
-// What receivers will not get of these values. A resent packet has the same bytes, so that this may
-// happen twice.
+// Keeps the part of these values that encoding loses. A resent packet has the same bytes, so this
+// may happen twice.
 void Reduction::keep_residual(std::span<const float> values, const codec::Place& place,
                               ByteSpan encoded) {
   const auto first =
       static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(input_));
   const auto residual = half().residual.subspan(first, values.size());
   codec::decode(half().format, encoded, place, residual);
-  // What is not finite is not owed: it would spoil all later contributions.
+  // A difference that is not finite is dropped: it would spoil all later contributions.
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float left_out = values[i] - residual[i];
     residual[i] = std::isfinite(left_out) ? left_out : 0.0f;
@@ -263,14 +264,14 @@ bool Reduction::recover(Rank from, const protocol::RoundClient::CodedPackets& co
   return true;
 }
 
-// Chunks in the senders' common cyclic order. The one they start in is split, its parts being first
-// and last: it counts as last. `nth` 0 is the chunk after it.
+// Chunks in the senders' common cyclic order. The one they start in is split into the first and the
+// last part, and counts as last. `nth` 0 is the chunk after it.
 ChunkIndex Reduction::passed_chunk(std::uint32_t nth) const {
   return {(grid_.chunk_of(start_).value + 1 + nth) % grid_.chunks()};
 }
 
-// How many chunks of that order lie behind a sender of whom the packet at this position arrived. A
-// chunk's worth of packets is left for those that were overtaken.
+// Number of chunks of that order that a sender has passed, if its packet at this position arrived.
+// A chunk's worth of packets is left for those that were overtaken.
 std::uint32_t Reduction::chunks_passed(PacketPosition position) const {
   const ChunkIndex first = grid_.chunk_of(start_);
   const std::uint32_t first_part =
@@ -280,10 +281,10 @@ std::uint32_t Reduction::chunks_passed(PacketPosition position) const {
   return (grid_.chunk_of(at).value + grid_.chunks() - first.value - 1) % grid_.chunks();
 }
 
-// Under best effort a chunk is settled when every sender has passed it: what is missing then will
-// not come. So the spread runs beside the reduction under loss too, and results leave while they
-// are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the loss-free time instead of 1.6). Only
-// for estimators that need not know the rest of the shard.
+// Under best effort a chunk is settled when every sender has passed it: packets that are missing
+// then will not come. So the spread runs beside the reduction under loss too, and results leave
+// while they are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the loss-free time instead of
+// 1.6). Only for estimators that need not know the rest of the shard.
 void Reduction::note_progress(Rank from, PacketPosition position,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced) {
@@ -345,15 +346,15 @@ bool Reduction::all_finite(PacketIndex index, const Direct& direct) {
   return true;
 }
 
-// Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float
-// would cost it half of its digits, so it is summed and divided, like integers.
+// Returns true if complete packets are summed as scaled floats. A float64 average is not: 1/N as a
+// float would cost it half of its digits. It is summed and divided, like integers.
 bool Reduction::sums_by_scales() const {
   const bool sums =
       half().op == ReduceOp::sum || (half().op == ReduceOp::avg && plan_->dtype != DataType::f64);
   return sums && is_floating(plan_->dtype);
 }
 
-// Every contribution to the packet is here, so that its scales do not depend on what else was lost.
+// Every contribution to the packet is here, so its scales do not depend on other losses.
 void Reduction::reduce_complete(PacketIndex index, const Direct& direct,
                                 schedule::ChunkQueue& reduced) {
   estimate::BlockScales block{static_cast<std::uint32_t>(plan_->size), false, 0.0f};
@@ -388,8 +389,8 @@ void Reduction::on_reduced(PacketIndex index, const estimate::BlockScales& block
 }
 
 // result = sum of scale_i x_i in rank order, for the scales in `scales_`. A zero scale means
-// absent. Returns what the packet was formed from: `block`, unless contributions had to be left
-// out.
+// absent. Returns the contributors and scales that were used: `block`, unless contributions had to
+// be left out.
 estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockScales& block,
                                      const Direct& direct) {
   if (plan_->payload != nullptr) plan_->payload->set_scales(index, scales_);
@@ -427,7 +428,7 @@ void Reduction::take_terms(PacketIndex index, ByteSpan own, const Direct& direct
   }
 }
 
-// False: the sum is not finite, and should be.
+// Returns false if the sum must be finite and is not.
 bool Reduction::sum_terms(PacketIndex index) {
   const std::size_t elements = grid_.packet_elements(index);
   return scaled_sum(half().format, place_of(plan_->self, plan_->self, grid_, index), plan_->dtype,
@@ -435,8 +436,8 @@ bool Reduction::sum_terms(PacketIndex index) {
                     half().finite_only);
 }
 
-// Takes the contributions that are not finite out of `mask_`, the set of those that are here.
-// False: all are finite, and it was their sum that left the type's range.
+// Takes contributions that are not finite out of `mask_`, the set of contributions that are here.
+// Returns false if all are finite, so that their sum left the type's range.
 bool Reduction::leave_out_non_finite(PacketIndex index, const estimate::BlockScales& block) {
   if (block.contributors == static_cast<std::uint32_t>(plan_->size)) {
     for (Rank rank = 0; rank < plan_->size; ++rank)
@@ -464,8 +465,8 @@ void Reduction::measure_own(PacketIndex index) {
   plan_->meter->add_control(floats_of(own), per_unit(weight), control, result_per_unit());
 }
 
-// Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
-// own type.
+// Combines integer types, float64 averages, and reductions that are not sums, in rank order, in the
+// tensor's own type.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
   // All factors are 1.
   if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales_);
@@ -492,7 +493,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   const bool needs_rates = half().lossy && !depends_on_packet_only(half().estimator);
   if (needs_rates && half().finite_only && stages()) complete &= uncount_non_finite(flows);
   if (!complete || needs_rates) build_plan(tallies_);
-  // A weight that an estimated rate enters holds whether or not anything was lost here.
+  // A weight that depends on an estimated rate applies whether or not packets were lost here.
   complete &= !needs_rates || !scale_plan_.estimated_rates();
   for (PacketIndex index; index.value < grid_.packets(); ++index) {
     if (reduced_packets_.test(index.value)) continue;
@@ -506,9 +507,9 @@ bool Reduction::is_here(Rank rank, PacketIndex index,
   return rank == plan_->self || flows[rank].arrived.test(index.value);
 }
 
-// Where scales depend on the counts of the links, contributions that are not finite leave these
-// before any packet is scaled: a link then makes up for them as for what it lost. False: there were
-// some.
+// For estimators whose scales depend on the counts of links: takes contributions that are not
+// finite out of these counts before any packet is scaled. A link then makes up for them as for lost
+// packets. Returns false if there were some.
 bool Reduction::uncount_non_finite(std::span<const protocol::ReceiveFlow> flows) {
   const std::uint64_t before = non_finite_;
   for (Rank rank = 0; rank < plan_->size; ++rank) {

@@ -1,10 +1,10 @@
-// The reduce half: contributions to every shard go out, contributions to our shard are staged as
-// they came, and summed in rank order as soon as their scales are known.
+// Reduce half: contributions to every shard go out. Contributions to our shard are staged as they
+// came, and summed in rank order as soon as their scales are known.
 //
-// Staging rather than summing on arrival makes the result a function of the arrival bitmap alone,
-// and lets the scales of the estimators (n_i/k_i, 1/count) be applied once they are known. The
-// contribution that completes a packet is not staged: it is summed from the datagram it came in,
-// while it is in the first-level cache.
+// Staging instead of summing on arrival makes the result a function of the arrival bitmap alone. It
+// also lets the scales of the estimators (n_i/k_i, 1/count) be applied once they are known. The
+// contribution that completes a packet is not staged. It is summed from the datagram it came in,
+// while that is in the first-level cache.
 #pragma once
 
 #include <cstdint>
@@ -34,35 +34,35 @@ class Reduction {
  public:
   explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher), kept_(watcher) {}
 
-  // `reduced_chunks` receives each chunk of our shard when its result stands in `result`.
-  // `history`: of the links into this rank, before this operation.
-  // The plan outlives the operation.
+  // Begins an operation. `history`: of the links into this rank, before this operation. The plan
+  // must outlive the operation.
   void begin(const OperationPlan& plan, const estimate::LinkHistory& history);
 
-  const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
+  const schedule::PacketGrid& grid() const { return grid_; }  // for our own shard
   schedule::PacketGrid grid_of(Rank owner) const {
     return plan_->grid_of(half().shards[owner].count, half().format);
   }
 
   protocol::Payload payload(Rank owner, PacketIndex index, PacketIndex ahead,
                             MutableByteSpan scratch);
-  // Takes in a packet; `flows` are the ledgers of all senders, without it. Chunks that are reduced
-  // in consequence are pushed to `reduced`.
+  // Takes in a packet. `flows` are the ledgers of all senders, without it. Chunks of our shard
+  // whose results are complete because of it are pushed to `reduced`.
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced);
-  // As protocol::RoundClient, of a coded phase. Contributions stay staged then, also those that
+  // As protocol::RoundClient, for a coded phase. Contributions then stay staged, even those that
   // were summed.
   protocol::Payload parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch);
   bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code,
                std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
-  // Nothing more will come: reduces the remaining chunks with the scales of what is there.
+  // No more packets will come. Reduces the remaining chunks with the scales for the contributions
+  // that are here.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
-  // Sum of the weights of those whose contribution was heard of, this rank among them.
+  // Sum of the weights of the ranks whose contribution was heard, including this one's.
   double units() const;
 
  private:
@@ -70,16 +70,16 @@ class Reduction {
   void take_input();
   void prepare_code();
   bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
-  // Of a full packet of any shard.
+  // Encoded bytes of a full packet of any shard.
   std::size_t packet_bytes() const {
     return half().format.encoded_bytes(grid_.elements_per_packet());
   }
-  // Where our encoded contribution stays for the sake of its parity.
+  // Memory where our encoded contribution stays for the sake of its parity.
   MutableByteSpan kept_place(Rank owner, const schedule::PacketGrid& grid, PacketIndex index);
   MutableByteSpan staged_place(Rank from, PacketIndex index) {
     return {staging_.lend(from, index), encoded_bytes(index)};
   }
-  // Contributions wait in memory of ours.
+  // Returns true if contributions wait in memory of ours.
   bool stages() const { return plan_->contents && plan_->payload == nullptr; }
   protocol::Payload encoded_elsewhere(Rank owner, PacketIndex index) const;
   bool pays_residual(Rank owner) const;
@@ -95,25 +95,28 @@ class Reduction {
   double result_per_unit() const { return half().op == ReduceOp::avg ? 1.0 : 1.0 / plan_->size; }
   // A packet of the owner's shard as it lies in our tensor.
   ByteSpan input_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
-  // Our contribution to it: the same, or, under a factor, products that are written to `memory`.
+  // Our contribution to that packet: the same, or, with a factor, products that are written to
+  // `memory`.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
                            std::byte* memory) const;
   std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));
   }
-  // A contribution that is used straight from where it arrived.
+  // A contribution that is used directly from the datagram in which it arrived.
   struct Direct {
     Rank rank = kNoRank;
     const std::byte* data = nullptr;
   };
   ByteSpan contribution(Rank rank, PacketIndex index, const Direct& direct);
-  // Our own, kept where the result takes its place and may have to be formed again.
+  // Our own contribution. It is copied if the result takes its place and may have to be formed
+  // again.
   ByteSpan kept_contribution(PacketIndex index);
   std::byte* result_of(PacketIndex index) const {
     return half().result + grid_.packet_offset(index) * element_bytes_;
   }
   bool all_finite(PacketIndex index, const Direct& direct);
-  // What is not finite would spoil every mean that it enters.
+  // Returns false for values that are not all finite, if those are left out: they would spoil every
+  // mean.
   bool is_measurable(ByteSpan values) const;
   void reduce_complete(PacketIndex index, const Direct& direct, schedule::ChunkQueue& reduced);
   void reduce_partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows,
@@ -140,24 +143,24 @@ class Reduction {
   void apply_control(PacketIndex index, float scale);
   void build_plan(std::span<const estimate::LinkTally> tallies);
 
-  const OperationPlan* plan_ = nullptr;  // of the operation under way
+  const OperationPlan* plan_ = nullptr;  // of the current operation
   const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
   schedule::PacketGrid grid_;
   schedule::Shard own_;
   std::size_t element_bytes_ = 4;
   Staging staging_;
   Arena copied_input_;  // or the input plus the residual
-  // Decoded values of one packet, for other types than float32
+  // Decoded values of one packet, for types other than float32.
   Arena block_;
-  bool multiplies_ = false;  // a factor is still to be applied to what `input_` has
-  // Our contribution to one packet then, or where the result takes its place
+  bool multiplies_ = false;  // a factor is still to be applied to the values at `input_`
+  // Our contribution to one packet then, or if the result takes its place.
   Arena own_packet_;
-  // Of a coded phase.
+  // For a coded phase.
   Arena kept_;                          // our encoded contributions
-  std::vector<std::size_t> kept_from_;  // by owner: where the first packet lies
+  std::vector<std::size_t> kept_from_;  // by owner: offset of the first packet
   std::vector<ParityCache> parities_;   // by owner
   PacketRecovery recovery_;
-  // Contributions a packet of our shard still waits for
+  // Contributions that a packet of our shard still waits for.
   std::vector<std::uint16_t> missing_;
   std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
   Bitmap reduced_packets_;
@@ -165,8 +168,8 @@ class Reduction {
   estimate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
-  estimate::WeightMoments scale_moments_;  // of `scales_`, where noise is measured
-  // By rank and packet: not finite, and taken out of the counts. Empty where nothing was.
+  estimate::WeightMoments scale_moments_;  // of `scales_`, if noise is measured
+  // By rank and packet: not finite, and taken out of the counts. No bits if there was none.
   Bitmap uncounted_;
   std::vector<Term> terms_;  // of the packet that is summed
   std::vector<Rank> term_ranks_;
@@ -175,15 +178,16 @@ class Reduction {
   std::vector<float> weights_;          // c_i as heard so far
   bool settles_passed_chunks_ = false;  // see note_progress()
   PacketIndex start_;                   // packet with which every sender starts its cyclic order
-  // By sender: chunks of that order it has certainly left behind
+  // By sender: chunks of that order that it has certainly passed.
   std::vector<std::uint32_t> passed_;
-  std::uint32_t settled_chunks_ = 0;  // of that order, by all
+  std::uint32_t settled_chunks_ = 0;  // chunks of that order that all senders have passed
   ContributorStats contributors_;
   std::uint64_t untouched_ = 0;
   std::uint64_t non_finite_ = 0;
-  // All weights are 0: complete packets are as untouched as empty ones
+  // All weights are 0, so complete packets are as untouched as empty ones.
   bool nobody_has_units_ = false;
-  // Peers: of whose first pass nothing arrived, but of the repair; of whom nothing arrived at all
+  // Peers whose first pass was lost whole, but not the repair; and peers of which no packet
+  // arrived.
   std::uint32_t fetched_ = 0;
   std::uint32_t unheard_ = 0;
 };

@@ -59,7 +59,7 @@ Status ReplicaLedger::finish_broadcast(Duration deadline) {
   return first_overdue;
 }
 
-// Its age after this broadcast.
+// Updates the age of a block after this broadcast, and returns it.
 std::uint32_t ReplicaLedger::count_block(Rank owner, std::size_t block) {
   std::uint32_t& age = ages_[owner][block];
   if (ledger_.arrived[owner].test(block)) {

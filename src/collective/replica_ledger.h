@@ -27,8 +27,8 @@
 
 namespace leeway::collective {
 
-// Elements of a block: what one datagram of a replica_broadcast carries in this codec, headers
-// included in `datagram_bytes`.
+// Elements of a block: those that one datagram of a replica_broadcast carries in this codec.
+// `datagram_bytes` includes headers.
 std::uint32_t parameter_packet_elements(const CodecOptions& codec, std::size_t datagram_bytes);
 
 class ReplicaLedger {
@@ -41,17 +41,17 @@ class ReplicaLedger {
     int size = 1;
     std::size_t elements = 0;  // of the whole tensor, cut by ShardMap::even
     std::uint32_t packet_elements = 1;
-    std::uint32_t age_max = 0;  // a block never gets older; 0: any age
+    std::uint32_t age_max = 0;  // no block gets older than this; 0 allows any age
   };
 
   explicit ReplicaLedger(const Options& options);
 
-  // Demands the blocks that would otherwise become older than age_max. What it returns is valid as
-  // long as this object stays where it is.
+  // Demands the blocks that would otherwise become older than age_max. The returned ledger is valid
+  // while this object stays in its place.
   BroadcastLedger* begin_broadcast();
 
-  // Counts what arrived. kDeadlineExceeded, with the ages counted all the same, if a demanded block
-  // did not arrive; `deadline` is what it was given, for the text.
+  // Counts the blocks that arrived. Returns kDeadlineExceeded if a demanded block did not arrive;
+  // the ages are counted all the same. `deadline` is the broadcast's, for the error text.
   Status finish_broadcast(Duration deadline);
 
   const schedule::ShardMap& shards() const { return shards_; }

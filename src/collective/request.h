@@ -1,4 +1,4 @@
-// An operation asked for, and its outcome once done.
+// A requested operation, and its outcome once done.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace leeway::collective {
 class MessageGroup;
 struct PayloadAgreement;
 
-// Owned by whoever submitted it, until done.
+// Owned by its submitter, and must stay valid until done.
 struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
-  // The place of a collective among all of the communicator, where these go over several channels;
-  // nullopt: the channel counts by itself.
+  // Place of a collective among all of the communicator, if these go over several channels. nullopt
+  // if the channel counts by itself.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
@@ -28,18 +28,18 @@ struct Request {
   Status status;
   protocol::Blame blame;  // of a collective that failed: the rank that its error names
   CollectiveReport report;
-  double units = 0.0;  // of work, behind all contributions to our shard that were heard of
-  std::shared_ptr<PayloadAgreement> payload;  // where elements are encoded elsewhere
-  std::shared_ptr<MessageGroup> group;        // of an exchange: its messages
-  // Of a message that was posted: its place among those of its pair, tag and direction.
+  double units = 0.0;  // of work, in all contributions to our shard that were heard
+  std::shared_ptr<PayloadAgreement> payload;  // set if elements are encoded elsewhere
+  std::shared_ptr<MessageGroup> group;        // for an exchange: its messages
+  // For a message that was posted: its place among those of its pair, tag and direction.
   std::optional<std::uint32_t> message_number;
   MessageGroup* member_of = nullptr;  // the group that this message belongs to
 
-  // The operation is over. The group hears of it.
+  // Ends the operation, and tells its group if it has one.
   void finish(const Status& outcome, Instant now);
 };
 
-// What a part of a call counts of a peer, added to the whole call's row.
+// Adds the counts of a peer in a part of a call to the whole call's row.
 inline void add_counts(const PeerReport& part, PeerReport& whole) {
   whole.expected += part.expected;
   whole.arrived += part.arrived;

@@ -18,19 +18,19 @@ struct Term {
 };
 
 // Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64
-// tensors), and writes the tensor's type, to which narrower ones are rounded once. No terms: zeros.
-// `result` may be the memory of any native term. Bits depend on the terms alone.
+// tensors). Writes the tensor's type; narrower ones are rounded once. Without terms it writes
+// zeros. `result` may be the memory of any native term. Bits depend on the terms alone.
 //
 // Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
-// (`place`: of the elements) before native terms are added.
+// before native terms are added. `place` is that of the elements.
 //
-// Returns whether the sum is finite where that is to be checked, else true. It is not where a term
-// is not; nor where finite terms overflow.
+// Returns true if the sum is finite, or if `check` is false. The sum is not finite if a term is
+// not, or if finite terms overflow.
 bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
                 Arena& scratch, bool check);
 
-// Whether all values of a term are finite.
+// Returns true if all values of a term are finite.
 bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
                Arena& scratch);
 

@@ -1,5 +1,5 @@
-// Which ranks of a communicator share a site, for collectives that go inside sites and between
-// them. Arithmetic alone; the same on all ranks.
+// Ranks of a communicator grouped by site, for collectives that go inside sites and between them.
+// Arithmetic alone; the same on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace leeway::collective {
 
-// Sites are numbered in the order of their first ranks, and a site's ranks have places in their
+// Sites are numbered in the order of their first ranks, and a site's ranks have places in rank
 // order. Ranks of equal place in different sites are counterparts.
 class SiteMap {
  public:
-  // `sites`: by rank, what tells one site from another; 0: none is named. Nothing where hops lead
-  // nowhere: a rank names no site, there are fewer than two, they have one rank each, or unequally
-  // many.
+  // `sites`: by rank, a number that identifies its site, or 0 if it names none. Returns nullopt if
+  // a rank names no site, there are fewer than two sites, or the sites have one rank each or
+  // different numbers of ranks. Hops would gain nothing then.
   static std::optional<SiteMap> of(std::span<const std::uint64_t> sites, Rank self);
 
   Rank self() const { return self_; }
@@ -27,10 +27,11 @@ class SiteMap {
   Rank rank(int site, int place) const {
     return ranks_[static_cast<std::size_t>(site)][static_cast<std::size_t>(place)];
   }
-  // Of this rank.
+  // For this rank.
   int site() const { return site_; }
   int place() const { return place_; }
-  // The ranks of this one's site, by place; its counterparts and itself, by site.
+  // inside(): the ranks of this one's site, by place. across(): its counterparts and itself, by
+  // site.
   std::vector<Rank> inside() const { return ranks_[static_cast<std::size_t>(site_)]; }
   std::vector<Rank> across() const;
 

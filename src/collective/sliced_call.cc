@@ -9,11 +9,11 @@
 namespace leeway::collective {
 namespace {
 
-// Slices begin at a multiple of so many elements: the blocks of all codecs divide it, and tensors
+// Slices begin at a multiple of this many elements: the blocks of all codecs divide it, and tensors
 // that begin at a cache line are cut at one.
 constexpr std::size_t kSliceGrain = 1024;
 
-// Elements that are cut: of the tensor, or of a rank's block.
+// Elements that are cut: those of the tensor, or of a rank's block.
 std::size_t elements_of(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_gather ? spec.input.count : spec.output.count;
 }
@@ -47,15 +47,15 @@ void add_contributors(const ContributorStats& more, ContributorStats& all) {
   for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
 }
 
-// Means over elements, of slices that hold these shares of them. Unmeasured where a slice is of
-// which something was lost: most was lost there.
+// Means over elements, for slices that hold these shares of them. Unmeasured if some slice has
+// losses without an estimate, because that slice lost most.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};
   double whole = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const NoiseReport& noise = parts[i]->report.noise;
     if (std::isnan(parts[i]->report.variance_estimate)) return {};
-    if (!noise.measured) continue;  // no units of this rank
+    if (!noise.measured) continue;  // this rank had no units of work
     whole += shares[i];
     mean.gradient_mean_square += shares[i] * noise.gradient_mean_square;
     mean.dispersion += shares[i] * noise.dispersion;

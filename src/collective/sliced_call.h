@@ -1,10 +1,10 @@
 // A large collective cut into slices, one for each lane of a process (Options::lanes). A slice is a
-// collective of a communicator of its own, so nothing of the protocol knows of it.
+// collective of a communicator of its own, so the protocol does not know of the cut.
 //
-//   all_reduce, broadcast   so many elements of the tensor, one after another
+//   all_reduce, broadcast   consecutive parts of the tensor
 //   all_gather              the same elements of each rank's block
 //
-// Sans-IO: whoever drives it hands slice i to lane i, on each lane in the order of the calls, which
+// It does no I/O. Its driver hands slice i to lane i, on each lane in the order of the calls, which
 // is the same on all ranks. Slices share nothing, and any may be over first.
 #pragma once
 
@@ -19,20 +19,22 @@ namespace leeway::collective {
 
 class SlicedCall {
  public:
-  // Into how many slices the call is cut on so many lanes, which all ranks see alike; 1: it is not.
-  // No slice is shorter than `slice_bytes`. Not cut: what is uneven or encoded elsewhere; late
-  // work, whose weights are of whole shards; Codec::automatic, which chooses once for a tensor.
+  // Returns the number of slices for a call on `lanes` lanes, which all ranks decide alike; 1 if it
+  // is not cut. No slice is shorter than `slice_bytes`. These calls are not cut:
+  // - uneven ones, and those encoded elsewhere;
+  // - late work (confirm_use), whose weights are of whole shards;
+  // - Codec::automatic, which chooses once for a tensor.
   static std::size_t slices(const OperationSpec& spec, int size, std::size_t lanes,
                             std::size_t slice_bytes);
 
-  // The spec was validated for a communicator of `size` ranks. At least two slices.
+  // The spec must have been validated for a communicator of `size` ranks. `slices` is at least 2.
   SlicedCall(const OperationSpec& spec, int size, std::size_t slices);
 
   std::size_t size() const { return slices_.size(); }
   const OperationSpec& slice(std::size_t i) const { return slices_[i]; }
 
-  // All slices went well, `parts[i]` says what came of the i-th. The outcome was submitted; its
-  // number is the first slice's.
+  // Call when all slices went well; `parts[i]` is the outcome of the i-th. The outcome was
+  // submitted; its number is the first slice's.
   void finish(std::span<const Request* const> parts, Request& outcome, Instant now) const;
 
  private:

@@ -66,7 +66,7 @@ void Spread::encode_packet(PacketIndex index, MutableByteSpan elements, MutableB
 
 void Spread::on_reduced(const schedule::PacketGrid& reduced_grid,
                         const schedule::ChunkQueue& reduced) {
-  if (own_.elements == 0) return;  // nobody wants it
+  if (own_.elements == 0) return;  // no rank wants it
   const std::size_t reduced_span =
       std::size_t{reduced_grid.chunk_packets()} * reduced_grid.elements_per_packet();
   const std::size_t our_span =
@@ -102,8 +102,8 @@ std::uint32_t Spread::sum(ByteSpan bytes) const {
   return plan_->sum_payloads ? crc32c(bytes) : 0;
 }
 
-// Checksums now, while the result is in the cache: 55 GB/s instead of 12 when the packet is sent
-// (16 MiB, 2 ranks).
+// Checksums are made now, while the result is in the cache: 55 GB/s instead of 12 when the packet
+// is sent (16 MiB, 2 ranks).
 void Spread::sum_chunk(ChunkIndex chunk) {
   for (std::uint32_t i = 0; i < own_grid_.chunk_size(chunk); ++i)
     own_payload(own_grid_.packet_in(chunk, i));
@@ -177,7 +177,7 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
   return true;
 }
 
-// To the caller's memory.
+// Decodes into the caller's memory.
 void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index,
                     ByteSpan payload) {
   const std::size_t offset = grid.packet_offset(index);
@@ -187,7 +187,7 @@ void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex ind
                           std::size_t{grid.packet_elements(index)} * element_bytes_});
 }
 
-// Where a packet lies as it came.
+// Memory of a packet as it came.
 MutableByteSpan Spread::place_of(Rank from, PacketIndex index) {
   const schedule::PacketGrid grid = incoming(from);
   const std::size_t bytes = half().format.encoded_bytes(grid.packet_elements(index));

@@ -1,5 +1,5 @@
-// The spread half: blocks of elements go from the one rank that has them to those that want them,
-// straight to their place. Also carries every collective that only moves data (gather, scatter,
+// Spread half: blocks of elements go from the one rank that has them to those that want them,
+// directly to their place. Also carries every collective that only moves data (gather, scatter,
 // all_to_all, send, ...).
 #pragma once
 
@@ -23,14 +23,14 @@ class Spread {
  public:
   explicit Spread(MemoryWatcher* watcher) : arena_(watcher) {}
 
-  // Encodes at once unless streaming. The plan outlives the operation.
+  // Encodes at once unless streaming. The plan must outlive the operation.
   void begin(const OperationPlan& plan);
 
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(half().send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(half().receive[peer].elements); }
 
-  // Streaming: the reduction finished these of *its* chunks; pushes the chunks of ours that are now
-  // whole.
+  // Streaming: the reduction finished these of *its* chunks. Makes the chunks of ours that are now
+  // whole available.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Streaming: chunks of our block that are whole, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
@@ -45,9 +45,10 @@ class Spread {
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code);
 
-  // Elements of `flows` that no packet brought.
+  // Number of elements of `flows` that no packet brought.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
-  // Zeroes them: no gradient came, so none is applied (an all_reduce whose owner fell silent).
+  // Zeroes those elements: no gradient came, so none is applied (an all_reduce whose owner fell
+  // silent).
   void clear_missing(std::span<const protocol::ReceiveFlow> flows);
 
  private:
@@ -66,21 +67,21 @@ class Spread {
   void decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index, ByteSpan payload);
   std::size_t encoded_offset(PacketIndex index) const { return index.value * packet_bytes_; }
 
-  const OperationPlan* plan_ = nullptr;  // of the operation under way
+  const OperationPlan* plan_ = nullptr;  // of the current operation
   std::size_t element_bytes_ = 4;
   std::size_t packet_bytes_ = 0;
-  Block own_;  // same_block: what we send to all
+  Block own_;  // same_block: the block that we send to all
   schedule::PacketGrid own_grid_;
   Arena arena_;                     // encoded (or copied) own block, packet by packet
-  std::vector<std::uint32_t> crc_;  // of own packets, where known
+  std::vector<std::uint32_t> crc_;  // of own packets, where crc_known_
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
   std::uint32_t reduced_taken_ = 0;         // entries of the reduction's queue that were looked at
   std::vector<std::uint32_t> chunk_waits_;  // reduction chunks each of our chunks still waits for
-  // Of a coded phase. Encoded packets are kept as they came, since parity is of those.
+  // For a coded phase. Encoded packets are kept as they came, since parity is computed from those.
   Arena kept_;
-  std::vector<std::size_t> kept_from_;  // by sender: where its first packet lies
-  ParityCache parity_;                  // of our block, where all are sent that
+  std::vector<std::size_t> kept_from_;  // by sender: offset of its first packet
+  ParityCache parity_;                  // of our block, if all receivers get the same
   PacketRecovery recovery_;
 };
 

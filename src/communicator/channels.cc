@@ -20,8 +20,8 @@
 namespace leeway::internal {
 namespace {
 
-// In both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
-// packets of the datagrams' driver.
+// Exact in both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
+// packets of the datagrams' driver, so a replica_broadcast does not count as exact.
 bool is_exact(const collective::OperationSpec& spec) {
   return spec.kind != collective::OperationKind::replica_broadcast &&
          spec.options.delivery.kind == Delivery::Kind::exact;
@@ -29,7 +29,8 @@ bool is_exact(const collective::OperationSpec& spec) {
 
 }  // namespace
 
-// A thread is in abort(). Callbacks that it calls from there may end the communicator.
+// Marks that this thread is in abort(). Callbacks that it calls from there may end the
+// communicator.
 class Channels::Aborting {
  public:
   explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost) {
@@ -43,7 +44,8 @@ class Channels::Aborting {
     if (channels_ != nullptr) --channels_->aborting_;
   }
 
-  // This thread's own never end before it destroys the communicator.
+  // Waits until no other thread is in abort(). This thread's own calls cannot end before it has
+  // destroyed the communicator.
   static void await_others(Channels& channels) {
     int own = 0;
     for (Aborting* one = innermost; one != nullptr; one = one->outer_) {
@@ -56,7 +58,7 @@ class Channels::Aborting {
 
  private:
   static inline thread_local Aborting* innermost = nullptr;
-  Channels* channels_;  // null: the communicator has gone
+  Channels* channels_;  // null once the communicator is gone
   Aborting* const outer_;
 };
 
@@ -109,7 +111,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
   return exact_ && is_exact(spec) ? *exact_ : *datagrams_;
 }
 
-// A call that is wrong goes to its channel, which tells peers so.
+// A call with wrong arguments goes to its channel, which tells peers so.
 std::shared_ptr<WorkState> Channels::start_parted(const collective::OperationSpec& spec,
                                                   Channel::Place place) {
   if (!place) return nullptr;
@@ -184,7 +186,7 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
   config.epoch = epoch;
   config.names.assign(names.begin(), names.end());
   config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
-  // Of a part of the ranks all others would hear it, too
+  // A multicast for some of the ranks would be heard by all others, too.
   config.multicast &= config.size == parent.config.size;
   return open_channel(options, parent.driver, config, std::move(slots));
 }
@@ -321,7 +323,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
     transport = with_memory(std::move(transport), layers.mixed);
     if (layers.mixed != nullptr) meet_by_memory(*group, self, slots, *layers.mixed);
   }
-  // Further lanes have part in the share of the first.
+  // Further lanes send within the share of the first.
   const congestion::Settings congestion = lane == 0 ? settings_of(options) : congestion::Settings();
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,

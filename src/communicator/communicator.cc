@@ -1,4 +1,4 @@
-// The public face: each call becomes an OperationSpec.
+// Public interface: each call becomes an OperationSpec.
 #include "leeway/communicator.h"
 
 #include <new>
@@ -14,8 +14,8 @@ using collective::OperationSpec;
 
 Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
     : options_(options), channels_(std::move(channels)) {}
-// In the child of a fork all that stands behind it is the parent's: threads, locks, and a socket
-// that both have.
+// In the child of a fork, its channels belong to the parent: threads, locks, and a socket that both
+// have. So it leaks them there.
 Communicator::~Communicator() {
   if (channels_->forked())
     (void)new (std::nothrow) std::shared_ptr<internal::Channels>(std::move(channels_));
@@ -111,7 +111,7 @@ OperationSpec uneven_all_to_all(ConstTensorView input, const Blocks& input_block
   return spec;
 }
 
-// Of operations that have one side only.
+// For operations with only one side.
 const ConstTensorView no_input{nullptr, 0, DataType::f32};
 const TensorView no_output{nullptr, 0, DataType::f32};
 

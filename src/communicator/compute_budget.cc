@@ -1,4 +1,5 @@
-// The public face of src/budget: reads the clock, and does what ThresholdAgreement says is due.
+// Public interface of src/budget: reads the clock, and carries out the stages that
+// ThresholdAgreement finds due.
 #include "leeway/compute_budget.h"
 
 #include "budget/step_gate.h"
@@ -41,7 +42,7 @@ struct ComputeBudget::Impl {
   Communicator& communicator;
   const ComputeBudgetOptions options;
   StepGate gate;
-  std::optional<ThresholdAgreement> agreement;  // if anything is exchanged
+  std::optional<ThresholdAgreement> agreement;  // set if anything is exchanged
   std::vector<Work> exchange;                   // in flight
   ComputeCounts global;
   std::uint64_t exchanges = 0;
@@ -75,8 +76,8 @@ struct ComputeBudget::Impl {
     return stop;
   }
 
-  // Exchanges are looked at before the step's clock starts, and the window's wall time ends where
-  // it does.
+  // Exchanges are handled before the step's clock starts. The window's wall time ends where that
+  // starts.
   bool begin_step() {
     const std::uint64_t step = gate.steps_begun();
     const Stage due = agreement ? agreement->due(step) : Stage::none;
@@ -133,7 +134,7 @@ struct ComputeBudget::Impl {
     if (automatic()) gate.set_threshold(agreement->threshold());
   }
 
-  // Number of the first micro-batch of the step that runs or was over last.
+  // Number of the first micro-batch of the current step, or of the last one between steps.
   std::uint64_t first_micro_batch() const {
     if (gate.steps_begun() == 0) return 0;
     if (options.compensation != DropCompensation::requeue)
@@ -174,8 +175,8 @@ MicroBatchRange ComputeBudget::dropped() const {
   return {micro_batch(), impl_->options.micro_batches - completed()};
 }
 
-// planned/completed of all ranks' steps so far, times the steps planned, rounded up: whole numbers,
-// the same everywhere.
+// planned/completed of all ranks' steps so far, times the steps planned, rounded up. These are
+// whole numbers, the same everywhere.
 std::uint64_t ComputeBudget::steps_due(std::uint64_t steps_planned) const {
   const ComputeCounts& global = impl_->global;
   std::uint64_t steps = steps_planned;

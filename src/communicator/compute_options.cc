@@ -15,7 +15,7 @@ using budget::kMicroBatchesMax;
 using budget::kWindowStepsMax;
 using budget::ThresholdAgreement;
 
-constexpr Duration kPatience = std::chrono::seconds(1);  // at least, with ranks that start late
+constexpr Duration kPatience = std::chrono::seconds(1);  // at least, for ranks that start late
 
 Status validate(Rank self, const ComputeBudgetOptions& options) {
   if (options.micro_batches < 1 || options.micro_batches > kMicroBatchesMax) {
@@ -51,7 +51,7 @@ Status validate(Rank self, const ComputeBudgetOptions& options) {
   return Status();
 }
 
-// The options by which ranks must not differ.
+// Options that must be equal on all ranks.
 struct Agreed {
   const char* name;
   double (*value)(const ComputeBudgetOptions&);
@@ -89,7 +89,7 @@ Status refused(Rank self, const char* format, ...) {
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator) {
   const Rank self = communicator.rank();
   const Status own = validate(self, options);
-  // To be maximised: of each option the value and its negative; then the rank that refuses.
+  // Values to be maximised: each option and its negative; then the rank that refuses.
   std::array<double, 2 * kCount + 1> largest;
   for (std::size_t i = 0; i < kCount; ++i) {
     largest[2 * i] = kAgreed[i].value(options);

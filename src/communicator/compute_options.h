@@ -1,4 +1,4 @@
-// The checks that ComputeBudget::create makes of its options, on one rank and between ranks.
+// Checks of ComputeBudget::create on its options, on one rank and between ranks.
 #pragma once
 
 #include "leeway/communicator.h"
@@ -11,15 +11,15 @@ inline double milliseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-// kInvalidArgument, printf-style, with the rank before the text.
+// Returns kInvalidArgument, printf-style, with the rank before the text.
 [[gnu::format(printf, 2, 3)]] Status refused(Rank self, const char* format, ...);
 
 inline CollectiveOptions exact_options(ReduceOp op, Duration deadline) {
   return {.op = op, .delivery = exact(deadline)};
 }
 
-// Collective. All ranks' options are valid, and equal where they must be. A rank that refuses its
-// own takes part, so that the others hear of it at once.
+// Collective. Returns ok if all ranks' options are valid, and equal where they must be. A rank that
+// refuses its own takes part, so that the others hear of it at once.
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator);
 
 }  // namespace leeway::internal

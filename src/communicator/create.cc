@@ -1,5 +1,5 @@
-// How a communicator comes to be: over this host's transports, over one of the caller's own, or
-// inside this process.
+// Making a communicator: over this host's transports, over one of the caller's own, or inside this
+// process.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Less is what a busy machine takes to let a process run.
+// A busy machine may take up to this time to let a process run.
 constexpr Duration kPeerTimeoutMin = 100ms;
 
 Status check_lanes(const Options& options) {
@@ -103,7 +103,7 @@ Status check_membership(const Options& options) {
   return Status();
 }
 
-// What the core puts into a train (protocol/train_buffer.h) must fit.
+// Checks that the core's trains (protocol/train_buffer.h) fit into the transport's limits.
 Status check_transport(const DatagramTransport* transport) {
   constexpr std::size_t kNameMax = 64;
   constexpr std::size_t kTrainBytes = 65'507;
@@ -135,7 +135,7 @@ Status check_transport(const DatagramTransport* transport) {
   return status;
 }
 
-// A communicator of one process, whose transport nobody will hear.
+// Makes a communicator of one process, whose transport reaches no other.
 Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options) {
   if (options.world_size.value_or(1) > 1) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -149,12 +149,13 @@ Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options
   return std::move(alone->front());
 }
 
-// Null where none is asked for.
+// Returns null if the options name no credentials.
 Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options) {
   return keys::read_credentials(rendezvous::credentials_of(options));
 }
 
-// The shared endpoint's, or one for this communicator alone. Null without a secret.
+// Returns the shared endpoint's identity, or one for this communicator alone. Returns null without
+// a secret.
 Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
     internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
   if (seat != nullptr) return seat->identity();
@@ -162,8 +163,8 @@ Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
   return keys::OwnIdentity::make(secrets, seal::prefers_chacha());
 }
 
-// A secret or certificates of the environment, where the program names none. Misspelt variables are
-// said in any case; one that should have protected the group ends it.
+// Takes a secret or certificates from the environment if the program names none. Misspelt variables
+// are reported in any case. One that should have protected the group is an error.
 Status protect(Options& options) {
   const bool is_open =
       !rendezvous::credentials_of(options).any() && options.world_size.value_or(1) > 1;
@@ -189,7 +190,7 @@ Status no_sockets(const Options& options, const Status& status) {
                        options.rank.value_or(0), status.c_str());
 }
 
-// Over this host's transports.
+// Joins over this host's transports.
 Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
   if (Status status = keys::check_random(); !status.ok()) return status;
@@ -247,7 +248,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   auto channels = without_exceptions(
       place.c_str(), [&] { return join_over_host(chosen, exit_stop.token(), log); });
   if (!channels.ok()) {
-    // The caller has the error, too: this line is for a program that keeps it to itself.
+    // The caller has the error, too. This line helps if a program does not show it.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",
               options.communicator_name.c_str(), channels.status().c_str());
     return channels.status();
@@ -285,7 +286,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   checked.rank = 0;
   checked.world_size = size;
   if (checked.congestion == CongestionControl::automatic)
-    checked.congestion = CongestionControl::none;  // no line lies between
+    checked.congestion = CongestionControl::none;  // no link lies between
   if (Status status = check_membership(checked); !status.ok()) return status;
   return without_exceptions(
       "create_inproc", [&]() -> Result<std::vector<std::unique_ptr<Communicator>>> {

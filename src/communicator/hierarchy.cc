@@ -18,20 +18,20 @@ using collective::Tier;
 // Stream tag of the keyed hash (base/philox.h).
 constexpr std::uint32_t kSiteStream = 0x53000000;
 
-// The name that stands for the host on which a process runs.
+// Site name that stands for the host on which a process runs.
 constexpr std::string_view kHostAsSite = "host";
 
-// Tensors from here on go in hops. Over far lines a byte is dear, on a network of one's own the
-// further hops are.
+// Tensors of at least this many bytes go in hops. Over far links bytes are dear; on a local network
+// the further hops are.
 constexpr std::size_t kLeastBytesFar = std::size_t{16} << 10;
 constexpr std::size_t kLeastBytesNear = std::size_t{256} << 10;
 
-// A piece of a tensor is under way in one hop while the one before it is in the next. Beside a far
-// line the hops inside are short, and each call across has a round trip of its own.
+// Bytes of a piece of a tensor. One piece is in one hop while the piece before it is in the next.
+// With a far link the hops inside are short, and each call across takes a round trip of its own.
 constexpr std::size_t kPieceBytesFar = std::size_t{64} << 20;
 constexpr std::size_t kPieceBytesNear = std::size_t{4} << 20;
 
-// By tier: of the communicators, and of their counters.
+// By tier: suffixes of the communicators' names, and prefixes of their counters.
 constexpr std::array kNames = {"/reduce", "/across", "/spread"};
 constexpr std::array kPrefixes = {"reduce_", "across_", "spread_"};
 
@@ -99,9 +99,9 @@ std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec, std::uint
   return call->work;
 }
 
-// One thread at a time looks what has come of legs and begins those that may begin, without the
-// lock: a leg that begins may be over before start() returns, and calls back. Callers hear of what
-// is done afterwards, since they may end the communicator then.
+// One thread at a time handles legs that are over, and begins those that may begin. It does so
+// without the lock: a leg that begins may be over before start() returns, and calls back. Callers
+// hear of finished calls afterwards, since they may end the communicator then.
 void Hierarchy::advance() {
   const auto self = shared_from_this();
   std::vector<std::shared_ptr<Call>> done;
@@ -131,7 +131,7 @@ void Hierarchy::advance() {
   }
 }
 
-// Under the lock, as is the next one.
+// Called under the lock, as is the next one.
 void Hierarchy::on_leg_done(const Finished& one, Instant now) {
   Call& call = *one.call;
   std::erase(call.under_way, one.work);
@@ -149,8 +149,8 @@ void Hierarchy::end_rest(const Call& call) {
   for (const auto& leg : call.under_way) endings_.push_back({leg, failure, {}});
 }
 
-// A stand-in that fails says that ranks differ, or that the call has failed at a peer. Where the
-// call has failed here, the stand-in knows which rank has not begun it. A leg names a rank that
+// A stand-in that fails tells that ranks differ, or that the call has failed at a peer. If the call
+// has failed here, the stand-in knows which rank has not begun it. A leg may only name a rank that
 // waits for that one, too.
 void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
@@ -225,7 +225,7 @@ void Hierarchy::abort(const char* how) {
   }
 }
 
-// Of the calls under way; null: there are none.
+// Returns the oldest of the current calls, or null if there are none.
 std::shared_ptr<WorkState> Hierarchy::oldest() {
   const std::lock_guard lock(mutex_);
   return calls_.empty() ? nullptr : calls_.front()->work;
@@ -249,8 +249,8 @@ void Hierarchy::close() {
       break;
     }
   }
-  // Legs that are under way have been cancelled by now, and no more begin: neither by another
-  // thread, nor by this one, where a callback that ends the communicator was called in begin().
+  // Current legs have been cancelled by now, and no more begin. Another thread may not begin one,
+  // nor may this one, if a callback in begin() ends the communicator.
   closed_ = true;
   while (is_advancing_elsewhere()) std::this_thread::yield();
   std::vector<std::function<void()>> closing;

@@ -1,5 +1,5 @@
-// Collectives of a communicator whose ranks are said to lie in sites: they go inside the sites and
-// between them, over three communicators of its ranks (collective/hierarchical_call.h says how).
+// Collectives of a communicator whose ranks name sites. They go inside the sites and between them,
+// over three communicators of its ranks (see collective/hierarchical_call.h).
 #pragma once
 
 #include <array>
@@ -16,25 +16,26 @@
 
 namespace leeway::internal {
 
-// What the options tell others of this rank's site; 0: nothing.
+// Returns the number by which the options identify this rank's site; 0 if they name none.
 Result<std::uint64_t> site_of(const Options& options);
 
 class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
  public:
-  // On all ranks or none. `parent` outlives it. `far`: lines between the sites are long or slow;
-  // equal on all ranks, since it decides which calls go by sites.
+  // All ranks must make one, or none. `parent` must outlive it. `far`: links between the sites are
+  // long or slow. It must be equal on all ranks, since it decides which calls go by sites.
   Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
   Hierarchy(const Hierarchy&) = delete;
   Hierarchy& operator=(const Hierarchy&) = delete;
 
-  // Whether all ranks send this call through sites. A small one loses more by its further hops than
-  // it gains by fewer bytes between sites.
+  // Returns true if all ranks send this call through sites. A small one loses more by its further
+  // hops than it gains by fewer bytes between sites.
   bool takes(const collective::OperationSpec& spec) const;
-  // Any thread, also from a callback. The spec was validated; `place`: among all collectives of the
-  // communicator.
+  // May be called on any thread, also from a callback. The spec must have been validated. `place`:
+  // among all collectives of the communicator.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
   void abort(const char* how);
-  // Of the three communicators; names begin with "reduce_", "across_" and "spread_".
+  // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and
+  // "spread_".
   void add_counters(Channel::Counters& rows);
   // Lets calls end as Channel's destructor does, and leaves the three communicators.
   void close();
@@ -48,7 +49,7 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
     collective::HierarchicalCall hops;
     std::shared_ptr<WorkState> stand_in;  // among the parent's calls
     bool stand_in_over = false;
-    std::vector<std::shared_ptr<WorkState>> under_way;  // legs
+    std::vector<std::shared_ptr<WorkState>> under_way;  // current legs
   };
   struct Finished {
     std::shared_ptr<Call> call;
@@ -73,7 +74,7 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   const collective::SiteMap sites_;
   Channels& parent_;
   std::array<std::unique_ptr<Channels>, collective::kTiers> tiers_;
-  const std::uint32_t generation_;  // of forks
+  const std::uint32_t generation_;  // count of forks at its creation
   const std::size_t least_bytes_;
   const std::size_t piece_bytes_;
 
@@ -85,8 +86,8 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   };
   std::vector<Ending> endings_;              // operations to end, without the lock
   std::deque<std::shared_ptr<Call>> calls_;  // in the order in which ranks made them
-  std::vector<Finished> finished_;           // legs that are over and not looked at yet
-  std::thread::id advancing_;                // the thread that is at it; none by default
+  std::vector<Finished> finished_;           // legs that are over and not handled yet
+  std::thread::id advancing_;                // the thread in advance(); none by default
   std::atomic<bool> closed_{false};          // no leg begins any more
   std::uint64_t next_sequence_ = 0;
 };

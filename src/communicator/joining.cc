@@ -20,14 +20,15 @@ namespace {
 
 using rendezvous::LogLevel;
 
-// Keys the seed of the exact calls' driver: both number their calls from 0, and must not draw the
-// same random numbers.
+// Keys the seed of the exact calls' driver. Both drivers number their calls from 0, and must not
+// draw the same random numbers.
 constexpr std::uint32_t kExactStream = 0x45000000;
 
-// How long ranks try to hear each other over the lane for exact calls before they do without.
+// Longest time for ranks to hear each other over the lane for exact calls before they do without
+// it.
 constexpr Duration kExactProofTime = std::chrono::seconds(10);
 
-// Proofs have so long even where the meeting took all the time there was.
+// Least time for proofs, even if the meeting took all of join_timeout.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
 class Joining {
@@ -47,7 +48,8 @@ class Joining {
     return std::max<Duration>(end - driving::steady_now(), kProofTimeMin);
   }
   Duration time_left() const { return patience_until(end_); }
-  // A rank that was told a size, or that injects faults, keeps to that of the lane.
+  // Returns true if the length of datagrams is measured. A rank with a given size, or with injected
+  // faults, keeps to that of the lane.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
   Status go_where_told();
@@ -88,7 +90,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (Status status = go_where_told(); !status.ok()) return status;
   if (Status status = use_datagrams(); !status.ok()) return status;
   if (Status status = check_shared(); !status.ok()) return status;
-  if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
+  if (group_.exact && group_.keys == nullptr) {  // UCX traffic is not sealed
     if (Status status = use_exact_lane(); !status.ok()) return status;
   }
   if (options_.lanes > 1) {
@@ -116,7 +118,8 @@ void Joining::decide_congestion() {
              group_.round_trip == Duration(0) ? " (not known); a rank has a public address" : "");
 }
 
-// The meeting showed where this rank is reached, which may not be where it guessed.
+// Moves to the address where the meeting showed this rank to be reached, which may not be the one
+// it guessed.
 Status Joining::go_where_told() {
   const rendezvous::Lane& lane = group_.datagrams;
   if (lane.kind != TransportKind::udp || !candidates_.local.may_move) return Status();
@@ -167,7 +170,7 @@ void Joining::log_memory() {
              obstacles.c_str());
 }
 
-// Memory that is asked for by name is there between all ranks, or everybody fails.
+// Memory that is asked for by name must connect all ranks; else all of them fail.
 Status Joining::check_shared() {
   if (options_.transport != TransportKind::shm || candidates_.local.size == 1) return Status();
   const bool shared = channels_->datagrams().kind() == TransportKind::shm;
@@ -208,13 +211,13 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   config.multicast = options_.multicast && candidate.limits().multicast;
   if (lane.kind == TransportKind::udp && measures_size() && !options_.multicast &&
       may_share_memory(options_) && all_may_share(group_)) {
-    // Shortened below unless memory connects all.
+    // Shortened below unless memory connects all ranks.
     config.datagram_bytes = transport::kNearDatagramBytes;
   }
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
   }
-  if (options_.congestion != CongestionControl::none) {  // peers may do without
+  if (options_.congestion != CongestionControl::none) {  // peers may not be paced
     Options unpaced;
     unpaced.window_bytes = options_.window_bytes;
     config.peers_window_bytes =
@@ -253,7 +256,7 @@ Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
 
-// Without multicast everything goes to each rank by itself.
+// Without multicast every packet goes to each rank by itself.
 void Joining::join_multicast(rendezvous::Candidate& candidate) {
   const auto address = rendezvous::address_from_bytes(group_.multicast->address);
   const Status status = address ? candidate.join_multicast(*address, group_.multicast->port)
@@ -273,11 +276,11 @@ void Joining::log_deaf() {
 
 Status Joining::use_exact_lane() {
   constexpr const char* kNot = "no UCX for exact calls";
-  // Of the votes
+  // Stops the votes.
   const std::stop_callback on_stop(candidates_.local.stop, [this] { channels_->abort(); });
   std::string way;
   if (channels_->datagrams().kind() == TransportKind::shm) {
-    // Our own memory is faster than UCX's, and carries lossy calls, too
+    // Our own memory is faster than UCX's, and carries lossy calls, too.
     explain(LogLevel::debug, kNot, "all ranks share memory");
     const auto agreed = all_say(false);
     return agreed.ok() ? Status() : agreed.status();
@@ -315,7 +318,7 @@ Status Joining::use_lanes() {
   return status;
 }
 
-// Whether ranks vote follows from the table that all have.
+// All ranks vote or none does: that follows from the table that all have.
 Status Joining::go_near() {
   if (group_.datagrams.kind != TransportKind::udp || candidates_.local.size == 1 ||
       !all_may_share(group_)) {
@@ -335,8 +338,8 @@ Status Joining::go_near() {
   return Status();
 }
 
-// All ranks have the same table, so all decide alike. Where UCX carries exact calls, it is between
-// all ranks, and sites mean nothing.
+// All ranks have the same table, so all decide alike. If UCX carries exact calls, it connects all
+// ranks directly, and sites are not used.
 void Joining::go_by_sites() {
   if (group_.sites.empty()) return;
   const auto map = collective::SiteMap::of(group_.sites, candidates_.local.rank);

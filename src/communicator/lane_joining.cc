@@ -19,13 +19,14 @@ namespace {
 
 using rendezvous::LogLevel;
 
-// Keys the seeds of lanes: each numbers its calls from 0, and must not draw what another draws.
+// Keys the seeds of lanes. Each lane numbers its calls from 0, and must not draw the random numbers
+// of another.
 constexpr std::uint32_t kLaneStream = 0x4C000001;
 
-// What a rank tells of one of its lanes (WIRE 7.19).
+// A rank's description of one of its lanes for the others (WIRE 7.19).
 struct Told {
   std::uint64_t receive_buffer_bytes = 0;
-  std::uint64_t port = 0;  // 0: it has none
+  std::uint64_t port = 0;  // 0 if the rank has no such lane
   std::array<std::byte, 16> memory_token{};
 };
 static_assert(sizeof(Told) == 32);
@@ -38,9 +39,9 @@ class LaneJoining {
   Status run();
 
  private:
-  // A lane of this rank's that nobody knows yet.
+  // A lane of this rank that no other rank knows yet.
   struct Own {
-    std::shared_ptr<UdpEndpoint> endpoint;  // or, in its place, a socket of this communicator's
+    std::shared_ptr<UdpEndpoint> endpoint;  // or null, if this communicator has a socket of its own
     std::unique_ptr<rendezvous::Candidate> candidate;
     rendezvous::MemoryPlace memory;
   };
@@ -120,7 +121,7 @@ Status LaneJoining::open_one(int lane) {
   return Status();
 }
 
-// By rank, and by lane within.
+// Returns the lanes of all ranks, by rank, and by lane within.
 Result<std::vector<Told>> LaneJoining::tell() const {
   std::vector<Told> own(static_cast<std::size_t>(further()));
   for (std::size_t i = 0; i < own_.size(); ++i) {
@@ -137,7 +138,7 @@ Result<std::vector<Told>> LaneJoining::tell() const {
   return all;
 }
 
-// As if ranks had met over this lane.
+// Returns the group as if ranks had met over this lane.
 rendezvous::Group LaneJoining::group_of(const std::vector<Told>& all, int lane) const {
   rendezvous::Group group = meeting_.group;
   for (std::size_t rank = 0; rank < group.datagrams.members.size(); ++rank) {

@@ -1,4 +1,4 @@
-// The further lanes of a group that has met (Options::lanes).
+// Further lanes of a group that has met (Options::lanes).
 #pragma once
 
 #include "communicator/channels.h"
@@ -13,15 +13,17 @@ struct LaneMeeting {
   const Options& options;  // with more than one lane
   const rendezvous::Group& group;
   const rendezvous::LocalConfiguration& local;
-  UdpEndpoint* endpoint;  // whose lanes they are; null: this communicator has sockets of its own
-  bool measures_size;     // paths say how long datagrams may be
+  // The endpoint that the lanes belong to. Null if this communicator has sockets of its own.
+  UdpEndpoint* endpoint;
+  bool measures_size;  // datagrams are as long as paths are measured to carry
   Duration patience;
   rendezvous::Log& log;
 };
 
-// Where datagrams go by UDP, and paths of lane 0 are proven: ranks tell each other by an exact
-// all_gather over lane 0 where their lanes are, prove that datagrams pass, and all use them or all
-// fail. Elsewhere the log says why there is one lane.
+// Makes the lanes if datagrams go by UDP; paths of lane 0 must be proven. Ranks tell each other the
+// places of their lanes by an exact all_gather over lane 0, and prove that datagrams pass. All use
+// the lanes, or all fail. Without UDP, or if memory connects all ranks, the log tells why there is
+// one lane.
 Status join_lanes(const LaneMeeting& meeting, Channels& channels);
 
 }  // namespace leeway::internal

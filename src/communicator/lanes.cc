@@ -13,11 +13,11 @@ using collective::OperationSpec;
 // Stream tag of the keyed hash (base/philox.h): injected faults.
 constexpr std::uint32_t kLaneFaultStream = 0x4C000000;
 
-// A slice of 1 MiB takes a third of a millisecond at 25 Gb/s: ten times of what it costs to begin
-// it on another thread and to hear that it is done.
+// Least bytes of a slice. 1 MiB takes a third of a millisecond at 25 Gb/s. That is ten times the
+// cost of beginning it on another thread and hearing that it is done.
 constexpr std::size_t kSliceBytes = std::size_t{1} << 20;
 
-// A call under way. Where a slice fails, so does the call, and the other slices end.
+// A call in progress. If a slice fails, so does the call, and the other slices end.
 struct Call {
   Call(const OperationSpec& spec, int size, std::size_t slices)
       : work(std::make_shared<WorkState>(spec)),
@@ -34,7 +34,7 @@ struct Call {
     driving::Driver::end(part, failure, blame);
   }
 
-  // By whichever lane's thread finds a slice done.
+  // Called by the lane's thread that finds a slice done.
   void on_done(const WorkState& part) {
     std::vector<std::shared_ptr<WorkState>> others;
     bool last = false;
@@ -68,9 +68,9 @@ struct Call {
   std::shared_ptr<WorkState> work;
   collective::SlicedCall sliced;
   std::mutex mutex;
-  std::vector<std::shared_ptr<WorkState>> parts;  // null: it has not begun
+  std::vector<std::shared_ptr<WorkState>> parts;  // null until the slice has begun
   std::size_t left;
-  Status failure;  // the first; once it is there it stays
+  Status failure;  // the first failure; it is never replaced
   protocol::Blame blame;
 };
 

@@ -1,5 +1,5 @@
 // Large calls of a communicator over several lanes: slices of one tensor, each over a channel whose
-// driver has a socket and a thread of its own (collective/sliced_call.h says what is cut).
+// driver has a socket and a thread of its own (see collective/sliced_call.h for the cut).
 #pragma once
 
 #include <functional>
@@ -14,27 +14,29 @@ namespace leeway::internal {
 using driving::Channel;
 using driving::WorkState;
 
-// The options of lane 1 and up of a communicator with these: for people, and for what must differ
-// between lanes.
+// Returns the options of lane 1 and up of a communicator with `options`. They differ in the name,
+// the port and the seed of faults.
 Options options_of_lane(const Options& options, int lane);
 
 class Lanes {
  public:
-  // On all ranks or none. `first` is lane 0 and outlives it; `further` are of the same ranks.
+  // All ranks must make one, or none. `first` is lane 0 and must outlive it. `further` must have
+  // the same ranks.
   Lanes(Channel& first, std::vector<std::unique_ptr<Channel>> further);
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  // Whether all ranks cut this call, which lane 0 would carry.
+  // Returns true if all ranks cut this call, which lane 0 would carry.
   bool takes(const collective::OperationSpec& spec) const;
-  // Any thread, also from a callback. The spec was validated; `place`: among all collectives of the
-  // communicator.
+  // May be called on any thread, also from a callback. The spec must have been validated. `place`:
+  // among all collectives of the communicator.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
 
   // Without lane 0.
   const std::vector<std::unique_ptr<Channel>>& further() const { return further_; }
   void abort(const char* how);
-  // Closes all at the same time; each may have to wait for peers.
+  // Adds the closing of each lane to `closing`, so that all close at the same time. Each may have
+  // to wait for peers.
   void close(std::vector<std::function<void()>>& closing);
 
  private:

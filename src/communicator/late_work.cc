@@ -38,8 +38,9 @@ Status LateWork::add_to(std::span<float> gradient, CollectiveOptions& options) {
   return Status();
 }
 
-// One owner's shard: what is kept and what is fresh change places, and both go out together where
-// the kept was missed. A rank without fresh units has no gradient, whatever its buffer holds.
+// Swaps the kept and the fresh gradient of one owner's shard. If the owner missed the kept one,
+// both go out together. A rank without fresh units of work has no gradient, whatever its buffer
+// holds.
 void LateWork::carry(std::span<float> gradient, Rank owner, bool fresh_has_units) {
   const schedule::Shard shard =
       schedule::ShardMap::even(kept_.size(), static_cast<int>(late_.size()))[owner];

@@ -11,9 +11,10 @@
 namespace leeway::internal {
 namespace {
 
-// Of the rings that one rank reads, together: what stays in a core's second-level cache between the
-// writer's copy and the reader's. With 1 MiB for each of 4 ranks' rings an all-reduce of 16 MiB
-// took 1.2 of the time. At 22 ranks the rings of a host fill the 64 MB that a container has.
+// Bytes of all rings that one rank reads, together. They stay in a core's second-level cache
+// between the writer's copy and the reader's. With 1 MiB for each of 4 ranks' rings an all-reduce
+// of 16 MiB took 1.2 of the time. At 22 ranks the rings of a host fill the 64 MB that a container
+// has.
 constexpr std::size_t kInboundBytes = std::size_t{1} << 20;
 
 std::size_t ring_bytes_for(std::size_t peers_of_host) {
@@ -33,7 +34,7 @@ void append_hex(std::span<const std::byte> bytes, std::string& text) {
   }
 }
 
-// WIRE 11.2. Who has the lower token creates the segment, which is named by both.
+// WIRE 11.2: the process with the lower token creates the segment, which is named by both tokens.
 transport::MixedTransport::Pair pair_of(const rendezvous::MemoryPlace& own,
                                         const rendezvous::MemoryPlace& peer,
                                         std::size_t ring_bytes) {

@@ -1,5 +1,5 @@
-// Which peers may share memory with this process, by what the rendezvous told, and how their
-// segments are called. Whether they do is found out by transport/mixed.
+// Decides from the rendezvous which peers may share memory with this process, and names their
+// segments. transport/mixed finds out whether they really share it.
 #pragma once
 
 #include <memory>
@@ -11,24 +11,25 @@
 
 namespace leeway::internal {
 
-// Whether the options allow memory beside UDP. Not where faults are injected unless it is asked for
-// by name: they stand for a network's.
+// Returns true if the options allow memory beside UDP. With injected faults memory must be asked
+// for by name, because faults stand for those of a network.
 bool may_share_memory(const Options& options);
 
-// What others are told of a new endpoint. It shares none where this host has no shared memory.
+// Returns the description of a new endpoint for other ranks. It shares no memory if this host has
+// no shared memory.
 rendezvous::MemoryPlace new_memory_place();
-// Why it would share none; ok where it does.
+// Returns the reason why it would share none; ok if it does.
 Status check_memory();
 
-// Memory beside `wide`, for peers that are met from now on. `mixed`: the result as what it is; null
-// where the process has no room for it, and the result is `wide`.
+// Adds memory beside `wide`, for peers that are met from now on. `mixed` points to the result. If
+// the process has no room for memory, the result is `wide`, and `mixed` is null.
 std::unique_ptr<DatagramTransport> with_memory(std::unique_ptr<DatagramTransport> wide,
                                                transport::MixedTransport*& mixed);
 
-// Whether all ranks are said to be of one host and one user.
+// Returns true if all ranks are said to be of one host and one user.
 bool all_may_share(const rendezvous::Group& group);
 
-// This rank meets the others; `slots`: by rank. Processes that it knows keep their way.
+// Meets the other ranks; `slots`: by rank. Processes that are known already keep their way.
 void meet_by_memory(const rendezvous::Group& group, Rank self, std::span<const Rank> slots,
                     transport::MixedTransport& mixed);
 

@@ -13,11 +13,11 @@
 namespace leeway::internal {
 namespace {
 
-// Of this process, by whichever group. Each takes 0.4 MiB of /dev/shm a rank.
+// Most arenas of this process, for all groups. Each takes 0.4 MiB of /dev/shm for each rank.
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
 
-// So long the thread stays with nothing to do.
+// Time that the thread stays with nothing to do.
 constexpr std::chrono::milliseconds kThreadLingers(100);
 
 Status ended(Rank self, const char* how) {
@@ -79,7 +79,7 @@ std::uint64_t NearCalls::note_elsewhere() {
   return issued_ - 1;
 }
 
-// The call's number. 0: other calls come first.
+// Returns the call's number, or 0 if other calls come first.
 std::uint64_t NearCalls::take_turn() {
   const std::lock_guard lock(mutex_);
   if (taken_ || !queue_.empty()) return 0;
@@ -116,21 +116,21 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   return work;
 }
 
-// Under the lock, with an empty queue. False: no thread can be had.
+// Called under the lock, with an empty queue. Returns false if no thread can be had.
 bool NearCalls::begin_serving() {
   auto thread = Thread::start(
       "run calls over memory",
       [self = shared_from_this()](const std::stop_token& stop) { self->serve(stop); });
   if (!thread.ok()) return false;
-  thread_.detach();  // the one before has nothing left to do, and holds this object
+  thread_.detach();  // the previous thread has nothing left to do, and holds this object
   thread_ = std::move(*thread);
   return true;
 }
 
-// Callers hear of what is done when the next call may begin: they may end the communicator then,
+// Callers hear of a finished call when the next call may begin. They may end the communicator then,
 // and with it this thread.
 void NearCalls::serve(const std::stop_token& stop) {
-  // exit() leaves no call under way: a program's tensors may go at any moment.
+  // exit() must leave no call running: a program's tensors may go at any moment.
   const std::stop_callback on_stop(stop, [this] {
     {
       const std::lock_guard lock(mutex_);
@@ -170,16 +170,17 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t numb
   near::Caller::Outcome outcome;
   if (state == StatusCode::kOk) {
     outcome = caller_.run(spec, number, submitted, report);
-  } else {  // a peer is dead, say
+  } else {  // for example, a peer is dead
     Rank about = kNoRank;
     const Status why = parent_.datagrams().status(&about);
     outcome = caller_.refuse(spec, number, why, about);
   }
   stop_looking();
-  // A rank has something to do that datagrams do. All of them take the call to a communicator that
-  // has such calls alone, so that it has them in this order on all ranks.
+  // Some rank must do this call by datagrams. All of them take it to a communicator that has only
+  // such calls, so that they come in the same order on all ranks.
   if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, number, submitted);
-  // There a rank waits in another call, of the same number. Both hear how they differ, if they do.
+  // A rank waits in another call of the same number, by datagrams. Both hear there how they differ,
+  // if they do.
   if (outcome.way == near::Caller::Way::elsewhere)
     return perform_over(parent_, spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
@@ -188,8 +189,8 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t numb
   return result;
 }
 
-// Metrics and traces count calls by the channel's driver, which must stand still for that: not
-// where nobody asks.
+// Metrics and traces count calls by the channel's driver, which must stand still for that. So this
+// is skipped without them.
 void NearCalls::tell_observers(const Spec& spec, Instant submitted,
                                const Result<CollectiveReport>& outcome) {
   if (options_.metrics.empty() && options_.trace.empty()) return;
@@ -212,7 +213,7 @@ Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec&
   return channels.run_by_datagrams(rest, number - 1);
 }
 
-// A wait is long. The datagrams' channel finds out who is dead, as for a call of its own.
+// A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.
 Status NearCalls::look(Rank& about) {
   Channel& channel = parent_.datagrams();
   if (!std::exchange(watches_, true)) channel.watch_peers(true);
@@ -258,7 +259,7 @@ void NearCalls::abort(const char* how) {
   }
   station_.abort(how);
   side_->abort();
-  parent_.abort_datagrams(how);  // the call under way may have gone there
+  parent_.abort_datagrams(how);  // the current call may have gone there
   cancel_queued();
   std::unique_lock lock(mutex_);
   turned_.wait(lock, [this] { return !taken_; });

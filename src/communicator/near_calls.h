@@ -1,7 +1,7 @@
-// Exact calls of a communicator whose ranks all share memory: they go through an arena (src/near),
-// without datagrams. What this room adds is who runs them: one at a time, in the order of the
-// calls. All collectives of the communicator are numbered here, so that ranks notice where one
-// rank's call goes another way than its peers'.
+// Exact calls of a communicator whose ranks all share memory. They go through an arena (src/near),
+// without datagrams. This class runs them one at a time, in the order of the calls. It numbers all
+// collectives of the communicator, so that ranks notice if one rank's call goes another way than
+// its peers'.
 #pragma once
 
 #include <condition_variable>
@@ -19,34 +19,35 @@ namespace leeway::internal {
 
 class NearCalls final : public std::enable_shared_from_this<NearCalls> {
  public:
-  // On all ranks or none. `parent` lives until close().
-  // `side`: of the same ranks, for calls that some rank takes apart.
+  // All ranks must make one, or none. `parent` must live until close(). `side` has the same ranks,
+  // for calls that some rank must take apart.
   NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
   ~NearCalls();
   NearCalls(const NearCalls&) = delete;
   NearCalls& operator=(const NearCalls&) = delete;
 
-  // Whether this process may have another one.
+  // Returns true if this process may have another one.
   static bool has_room();
   static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
-  // On this thread, if no other call is under way.
+  // Runs the call on this thread, if no other call is running; else queues it, and waits.
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // On a thread of this object's own. Any thread, also from a callback. Where no such thread can be
-  // had, the call goes by datagrams, as ranks that are in it here hear.
+  // Runs the call on a thread of this object. May be called on any thread, also from a callback. If
+  // no such thread can be had, the call goes by datagrams, and ranks that are in it here hear of
+  // that.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A collective goes by datagrams: ranks that are in one here at this number follow. Its place
-  // among all collectives is returned, from 0. Messages have no number, since ranks make different
+  // A collective goes by datagrams. Ranks that are in one here at this number follow. Returns its
+  // place among all collectives, from 0. Messages have no number, since ranks make different
   // numbers of them.
   std::uint64_t note_elsewhere();
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
-  // What is under way fails now, and its memory is free.
+  // Fails the current call and queued ones now. Their memory is then free.
   void abort(const char* how = driving::kAborted);
   void add_counters(Channel::Counters& rows) const;
-  // Lets calls end as Channel's destructor does, and leaves. False: that is the parent's business,
-  // and this is the child of a fork.
+  // Lets calls end as Channel's destructor does, and leaves. Returns false in the child of a fork,
+  // where that is left to the parent.
   bool close();
-  // After that: leaves the datagrams' side, which takes as long as there.
+  // Call after close(): leaves the datagrams' side, which takes as long as for any channel.
   void close_side() { side_.reset(); }
 
  private:
@@ -73,28 +74,28 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Channels& parent_;
   std::unique_ptr<Channels> side_;
   const Options options_;
-  const std::uint32_t generation_;  // of forks
+  const std::uint32_t generation_;  // count of forks at its creation
   near::Station station_;
-  // Of whoever has the turn.
+  // Used by the thread that runs a call.
   near::Caller caller_;
   bool watches_ = false;
 
   std::mutex mutex_;
   std::condition_variable turned_;
   std::uint64_t issued_ = 0;  // collectives of the communicator, by either way
-  bool taken_ = false;        // a call is under way
-  bool running_ = false;      // it is the thread's
+  bool taken_ = false;        // a call is running
+  bool running_ = false;      // the running call is the thread's
   bool serving_ = false;      // the thread looks at the queue
   bool closed_ = false;
-  const char* ended_ = nullptr;  // how, where it was aborted
+  const char* ended_ = nullptr;  // how it ended, if it was aborted
   std::deque<Queued> queue_;
-  Thread thread_;  // for calls that nobody waits for
+  Thread thread_;  // for calls whose caller does not wait
 };
 
-// Ranks of a new communicator that are said to share memory meet in an arena: the first one makes
-// it and tells its name, the others find it. All call it. `willing`: this rank knows nothing
-// against it. What they say to each other takes no number of the communicator's calls. Null where
-// it is not there for all; `why` says what was in the way here.
+// Ranks of a new communicator that are said to share memory meet in an arena. The first rank makes
+// it and tells its name, the others find it. All must call this. `willing`: this rank knows no
+// reason against it. Their datagrams take no number of the communicator's calls. Returns null if
+// some rank cannot use the arena; `why` gives the reason here.
 Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why);
 

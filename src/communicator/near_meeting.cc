@@ -1,4 +1,4 @@
-// How ranks come to an arena: a broadcast and a vote over the datagrams.
+// Meeting in an arena: a broadcast and a vote over the datagrams.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -18,10 +18,11 @@ using collective::OperationSpec;
 // Stream tag of the keyed hash (base/philox.h).
 constexpr std::uint32_t kSideStream = 0x4E000000;
 
-// The bound of a slot's pieces; a host with more ranks has more cores than we know of.
+// Limit of a slot's pieces. A host with more ranks has more cores than we know of.
 constexpr int kNearRanksMax = 64;
 
-// What the first rank tells the others. A name of zeros: there is no arena.
+// Broadcasts the arena's name from the first rank to the others. A name of zeros means that there
+// is no arena.
 Status tell(Channels& channels, near::ArenaName& name) {
   auto* const bytes = reinterpret_cast<std::uint8_t*>(name.data());
   OperationSpec spec{.kind = OperationKind::broadcast,
@@ -48,7 +49,7 @@ Result<near::ArenaFile> find(const near::Shape& shape, const near::ArenaName& na
   return Status::error(StatusCode::kUnavailable, "rank 0 has none for it");
 }
 
-// A communicator of the same ranks, beside the one that meets.
+// Makes a communicator of the same ranks, beside the one that meets.
 std::unique_ptr<Channels> side_of(const Channels& channels, Options options) {
   std::vector<Rank> ranks(static_cast<std::size_t>(channels.size()));
   std::iota(ranks.begin(), ranks.end(), Rank{0});

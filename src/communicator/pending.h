@@ -1,5 +1,5 @@
-// A communicator that is being made, shared by the caller's PendingCommunicator and whoever makes
-// it.
+// A communicator that is being made, shared by the caller's PendingCommunicator and the code that
+// makes it.
 #pragma once
 
 #include <atomic>
@@ -31,14 +31,16 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   void on_done(Callback callback);
   Outcome wait();
   void abort();
-  // Nobody asks any more: returns when the thread has ended, unless it is this one.
+  // Drops a state that nothing asks for any more. Returns when its thread has ended, unless it is
+  // this one.
   static void drop(std::shared_ptr<PendingState> state);
 
-  // A split's, which whoever waits helps on; or null. Set before anybody waits.
+  // Operation of a split, with which a waiting thread helps; else null. Set before any thread
+  // waits.
   std::shared_ptr<WorkState> work;
 
  private:
-  // The call is the parent's.
+  // Returns true if the call is the parent's, in the child of a fork.
   bool forked() const { return generation_ != fork_generation(); }
 
   const std::uint32_t generation_ = fork_generation();

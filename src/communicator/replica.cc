@@ -17,7 +17,7 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Keyed choice of the elements whose drift is measured
+// Keyed choice of the elements whose drift is measured.
 constexpr std::uint32_t kSampleStream = 0x44000000;
 constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 
@@ -30,9 +30,9 @@ struct Replica::Impl {
   ReplicaOptions options;
   collective::ReplicaLedger ledger;
   schedule::ShardMap shards;
-  std::vector<float> master;  // of our shard; empty if the codec rounds nothing
+  std::vector<float> master;  // of our shard; not used if the codec rounds nothing
 
-  MemoryRegistration sent;  // our shard; what cannot be registered is copied on its way
+  MemoryRegistration sent;  // our shard; memory that cannot be registered is copied when it is sent
 
   std::uint64_t broadcasts = 0;
   std::uint64_t packets_expected = 0;
@@ -40,10 +40,10 @@ struct Replica::Impl {
 
   estimate::DriftMeter meter;
   std::uint64_t measurements = 0;
-  // Element indices, drift_samples of each shard, shard after shard
+  // Element indices, drift_samples of each shard, shard after shard.
   std::vector<std::uint32_t> samples;
   std::vector<float> previous;  // own samples before the last optimizer step
-  std::vector<float> steps;     // and what it added to them
+  std::vector<float> steps;     // and the change that it made to them
 
   Impl(const std::shared_ptr<internal::Channels>& channels_in, std::span<float> parameters_in,
        const ReplicaOptions& options_in)
@@ -76,7 +76,7 @@ struct Replica::Impl {
     return parameters.subspan(own.offset, own.count);
   }
 
-  // The elements to watch until the next measurement: the same on all ranks.
+  // Chooses the elements to watch until the next measurement, the same on all ranks.
   void choose_samples() {
     samples.clear();
     if (options.drift_every == 0) return;
@@ -111,7 +111,7 @@ struct Replica::Impl {
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
-    // Rounded again by what follows
+    // The broadcast rounds them again.
     std::copy(master.begin(), master.end(), own_parameters().begin());
     watch_own_steps();
     OperationSpec spec{
@@ -122,7 +122,8 @@ struct Replica::Impl {
     spec.ledger = ledger.begin_broadcast();
     auto report = run(spec);
     Status status = report.ok() ? note_arrivals(*report, delivery) : report.status();
-    // Whatever came of it: ranks whose broadcasts end differently must go on making the same calls.
+    // Counted whatever the outcome: ranks whose broadcasts end differently must go on making the
+    // same calls.
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
       const Status measured = measure_drift();
@@ -134,7 +135,7 @@ struct Replica::Impl {
   }
 
   Status note_arrivals(const CollectiveReport& report, Delivery::Kind delivery) {
-    // Then a repaired block is no stale one
+    // A repaired block is then not stale.
     const bool repairs_count = delivery != Delivery::Kind::best_effort;
     for (const PeerReport& peer : report.peers) {
       packets_expected += peer.expected;
@@ -143,7 +144,7 @@ struct Replica::Impl {
     return ledger.finish_broadcast(options.deadline);
   }
 
-  // Every rank shows every other what it holds at the sampled places, and how old that is.
+  // Every rank tells every other its values at the sampled places, and how old they are.
   Status measure_drift() {
     const std::size_t count = samples.size();
     std::vector<float> mine(2 * count);
@@ -171,7 +172,7 @@ struct Replica::Impl {
     return Status();
   }
 
-  // Pairs of which exactly one received the last broadcast.
+  // Adds pairs of ranks of which exactly one received the last broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
     for (Rank fresh = 0; fresh < config.size; ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;

@@ -1,5 +1,5 @@
-// What a communicator with a secret seals with (src/seal), from what the rendezvous told this
-// process about the others.
+// Sealing of a communicator with a secret (src/seal), with the keys of other ranks from the
+// rendezvous.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,17 @@
 
 namespace leeway::internal {
 
-// With a secret nothing leaves this process plain: what cannot be sealed is refused, and the text
-// says what to do.
+// With a secret no datagram leaves this process plain. Options that cannot be sealed are refused,
+// and the text tells how to change them.
 Status check_sealing(const Options& options);
 
-// Seals for nobody yet.
+// Makes a sealing transport that has no peers yet.
 std::unique_ptr<transport::SealedTransport> seal_transport(
     std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
 
-// From now on it seals for all of these; `slots`: by rank. Processes that have proved themselves
-// keep their keys, which are of pairs of processes and of their `lane`, and not of groups.
+// Adds these ranks to those for which it seals; `slots`: by rank. Processes that have proved
+// themselves keep their keys, which belong to pairs of processes and to their `lane`, and not to
+// groups.
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
                  std::uint8_t lane, transport::SealedTransport& sealed);
 

@@ -1,4 +1,4 @@
-// New communicators out of the ranks of one that is there.
+// New communicators made from the ranks of an existing one.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -16,7 +16,7 @@ namespace {
 // Stream tag of the keyed hash (base/philox.h).
 constexpr std::uint32_t kShrinkStream = 0x46000000;
 
-// What a rank tells the others in a split: color, key, and a number that may become the epoch.
+// A rank's message to the others in a split: color, key, and a number that may become the epoch.
 using Wish = std::array<std::int32_t, 3>;
 
 std::uint32_t never_zero(std::uint64_t epoch) {
@@ -32,7 +32,7 @@ Options options_of(const Options& parent, std::span<const Rank> ranks, Rank self
   return options;
 }
 
-// The ranks of a color, in the order of the new communicator.
+// Returns the ranks of a color, in the order of the new communicator.
 std::vector<Rank> ranks_of(std::span<const Wish> wishes, std::int32_t color) {
   std::vector<Rank> ranks;
   for (std::size_t rank = 0; rank < wishes.size(); ++rank) {
@@ -43,14 +43,14 @@ std::vector<Rank> ranks_of(std::span<const Wish> wishes, std::int32_t color) {
   return ranks;
 }
 
-// A split on its way. The operation and its callback keep it.
+// A split in progress. The operation and its callback keep it alive.
 struct Splitting {
   Wish wish;
   std::vector<Wish> wishes;
-  Options options;  // of the parent
+  Options options;  // the parent's
   internal::Lineage lineage;
 
-  // Once the wishes are known. Null: this rank takes no part.
+  // Call once the wishes are known. Returns null if this rank takes no part.
   std::unique_ptr<internal::Channels> channels() {
     if (wish[0] == Communicator::kNoColor) return nullptr;
     const std::vector<Rank> ranks = ranks_of(wishes, wish[0]);
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
   return split_async(color, key).wait();
 }
 
-// The ranks that go on, and all that it takes.
+// The remaining ranks, and everything needed to make their communicator.
 struct Communicator::Shrinking {
   std::vector<Rank> ranks;
   std::uint32_t epoch = 0;
@@ -125,7 +125,7 @@ Result<Communicator::Shrinking> Communicator::plan_shrink(std::span<const Rank> 
                          "shrink: rank %u is excluded and must not call", rank());
   }
   std::vector<Rank> ranks;
-  // No message passes between the ranks: the same exclusion makes the same epoch.
+  // The ranks exchange no messages: the same exclusion makes the same epoch.
   std::uint64_t epoch = channels_->config().epoch;
   for (Rank rank = 0; rank < size(); ++rank) {
     if (stays[rank]) ranks.push_back(rank);

@@ -17,7 +17,7 @@
 namespace leeway::internal {
 namespace {
 
-// All endpoints of this process, by what they were opened for.
+// All endpoints of this process, by the options that they were opened for.
 struct Registry {
   std::mutex mutex;
   std::multimap<std::string, std::weak_ptr<UdpEndpoint>> endpoints;
@@ -27,7 +27,7 @@ Registry& registry() {
   return of_process->get();
 }
 
-// Options under which two groups may share a socket.
+// Key made of the options that must agree if two groups share a socket.
 std::string key_of(const Options& options, const asio::ip::address& address,
                    const keys::Secrets* secrets) {
   std::string held;
@@ -43,8 +43,8 @@ std::string key_of(const Options& options, const asio::ip::address& address,
          (may_share_memory(options) ? "memory" : "") + held;
 }
 
-// A group, as all its ranks in this process name it. They may bring a store object each, and spell
-// the rendezvous differently.
+// Name of a group, the same for all its ranks in this process. They may each bring a store object,
+// and spell the rendezvous differently.
 std::string name_of(const Options& options) {
   return std::to_string(options.restart_count) + " " + options.communicator_name;
 }
@@ -64,7 +64,7 @@ class OpenSocket final : public rendezvous::Candidate {
   const TransportLimits& limits() const override { return udp_().limits(); }
   void allow_marks() override { udp_().allow_marks(); }
 
-  // UdpEndpoint::meet() and driver() stand for the rest.
+  // UdpEndpoint::meet() and driver() take the place of the rest.
   Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {
     return Status::error(StatusCode::kUnsupported, "a shared socket joins no multicast group");

@@ -1,5 +1,5 @@
-// This process's UDP socket and the driver over it, which all its communicators share: those that
-// meet at a rendezvous by themselves, too.
+// This process's UDP socket and the driver over it, which all its communicators share, including
+// those that meet at a rendezvous by themselves.
 //
 // Ranks of one group that are threads of one process have an endpoint each. So a group takes a
 // seat, under its name, on an endpoint that it does not sit on yet.
@@ -20,12 +20,12 @@
 
 namespace leeway::internal {
 
-// A name for an endpoint of this process that no other has.
+// Returns a name for an endpoint of this process that no other has.
 std::uint64_t random_process();
 
 class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
  public:
-  // Gives the seat back when it goes.
+  // Gives the seat back when it is destroyed.
   class Seat {
    public:
     Seat(std::shared_ptr<UdpEndpoint> endpoint, std::string name,
@@ -44,46 +44,50 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
     const std::shared_ptr<const keys::OwnIdentity> identity_;
   };
 
-  // A seat for the group of the options, on an endpoint that is there, or on a new one. Null where
-  // the options want a socket of their own: with injected faults, with multicast, or without UDP.
-  // `secrets`: null where there are none. Groups with different ones share an endpoint only where
-  // they are for meetings only: a pair of processes has one key for all its groups.
+  // Takes a seat for the group of the options, on an existing endpoint or a new one. Returns null
+  // if the group needs a socket of its own or none: with injected faults, with multicast, without
+  // UDP, or alone. `secrets` is null if there are none. Groups with different ones share an
+  // endpoint only if they are for meetings only: a pair of processes has one key for all its
+  // groups.
   static Result<std::unique_ptr<Seat>> take_seat(const Options& options,
                                                  std::shared_ptr<const keys::Secrets> secrets);
 
-  // What the other ranks are told of it.
+  // Returns the candidate that describes this endpoint to the other ranks.
   std::unique_ptr<rendezvous::Candidate> candidate();
-  // What others of this host are told of it.
+  // Description for other ranks of this host.
   const rendezvous::MemoryPlace& memory() const { return memory_; }
   // Random; all groups know this process's endpoint by it.
   std::uint64_t process() const { return process_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
-  // Whether trains leave as one message, for the thread that drives.
+  // Returns a function that is true if trains leave as one message. Only the thread that drives may
+  // call it.
   std::function<bool()> segmentation() const {
     return [&udp = *udp_] { return udp.segmentation(); };
   }
 
-  // The process is reached at another address than the socket's: a new one there has the old one's
-  // port, keys and name. kUnavailable: groups use the old one already, or the port is taken there.
+  // The process is reached at another address than the socket's. Opens a new socket there with the
+  // old one's port, keys and name. Returns kUnavailable if groups use the old one already, or the
+  // port is taken there.
   Status move_to(const Options& options, const asio::ip::address& address);
 
-  // A group has chosen a congestion control that this endpoint was opened without. It paces all
-  // groups of the process from now on, those that met before, too: they share the line.
+  // A group has chosen a congestion control that this endpoint was opened without. From now on it
+  // paces all groups of the process, including earlier ones: they share the link.
   void pace(const Options& options);
 
-  // Lane 1 or up of this endpoint, opened when it is first asked for. All groups on the endpoint
-  // share it: a pair of processes has one key for each lane.
+  // Returns lane 1 or up of this endpoint, which is opened at the first call. All groups on the
+  // endpoint share it: a pair of processes has one key for each lane.
   Result<std::shared_ptr<UdpEndpoint>> lane(const Options& options, int lane);
 
-  // The slots of a group's ranks. Processes that other groups have met keep theirs, and with a
-  // secret what is known of them: the author of this group's table may be no member of those.
+  // Returns the slots of a group's ranks. Processes that other groups have met keep their slots,
+  // and with a secret their addresses and keys, too: the author of this group's table may be no
+  // member of those groups.
   Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
 
  private:
   // A socket and the driver over it, which move together.
   struct Opened {
     std::shared_ptr<driving::Driver> driver;
-    transport::UdpTransport* udp = nullptr;  // the driver's
+    transport::UdpTransport* udp = nullptr;  // owned by the driver
     bool shares_memory = false;
   };
 
@@ -105,9 +109,9 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   };
 
   std::shared_ptr<driving::Driver> driver_;
-  transport::UdpTransport* udp_;  // the driver's: under a Session, but for what is constant
+  transport::UdpTransport* udp_;  // owned by the driver; needs a Session, except for constants
   const std::uint64_t process_;
-  const std::shared_ptr<const keys::OwnIdentity> identity_;  // null without a secret
+  const std::shared_ptr<const keys::OwnIdentity> identity_;  // not set without a secret
   const rendezvous::MemoryPlace memory_;
   const std::uint8_t lane_;
   std::map<int, std::shared_ptr<UdpEndpoint>> lanes_;

@@ -1,5 +1,5 @@
-// The rate that a CUBIC flow (RFC 9438) would have which meets the congestion that we meet. It
-// bounds a controller that goes by other signs, so that it takes no more from TCP than TCP would.
+// The rate that a CUBIC flow (RFC 9438) would have if it met the congestion that we meet. It bounds
+// a controller that goes by other signs, so that it takes no more from TCP than TCP would.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class CubicCeiling {
  public:
   static constexpr double kBeta = 0.7;
 
-  // From now on there is a window: so many packets.
+  // Starts a window of this many packets.
   void begin(Instant now, double packets) {
     window_ = maximum_ = std::max(packets, kWindowMin);
     start_epoch(now);
@@ -22,18 +22,19 @@ class CubicCeiling {
   }
   bool any() const { return any_; }
 
-  // Loss or mark. `packets`: what was really under way, if that was less.
+  // Shrinks the window after a loss or a mark. `packets`: those really in flight, if fewer than the
+  // window.
   void cut(Instant now, double packets, double keep = kBeta) {
     if (!any_) begin(now, packets);
     window_ = std::clamp(packets, kWindowMin, window_);
-    // Fast convergence: who loses below its last maximum makes room.
+    // Fast convergence: a flow that loses below its last maximum makes room for others.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
     window_ = std::max(window_ * keep, kWindowMin);
     start_epoch(now);
   }
 
-  // A round trip is over. Not `used`: it was no limit, and does not grow. `most`: packets; a window
-  // that nothing tests means nothing (RFC 7661).
+  // Call it once a round trip. If the window was not `used`, it was no limit, and does not grow. It
+  // grows up to `most` packets: a window that nothing tests means nothing (RFC 7661).
   void on_round(Instant now, Duration rtt, bool used, double most) {
     if (!any_) return;
     if (!used) {

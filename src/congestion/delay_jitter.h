@@ -1,8 +1,8 @@
-// How much a line's delay varies by itself.
+// How much a path's delay varies by itself.
 //
 // A queue of ours grows and drains over some reports, so its delay lies halfway between those of
-// the reports before and after, except where it turns. What a delay differs from halfway is jitter.
-// Turns are few: the median of differences leaves them out.
+// the reports before and after, except where it turns. The difference from halfway is jitter. Turns
+// are few, and the median of the differences leaves them out.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace leeway::congestion {
 
 class DelayJitter {
  public:
-  // The delay that the next report shows, whatever the clocks differ by.
+  // Adds the delay that the next report shows. A constant offset between the clocks does not
+  // matter.
   void add(std::int64_t delay_ns) {
     if (delays_ >= 2) {
       off_[(delays_ - 2) % kReports] = std::abs(delay_ns + before_last_ - 2 * last_) / 2;
@@ -28,9 +29,9 @@ class DelayJitter {
     ++delays_;
   }
 
-  // Of fewer reports the median says nothing.
+  // With fewer reports the median says nothing.
   bool known() const { return delays_ >= kReportsMin; }
-  // The standard deviation of one delay
+  // Standard deviation of one delay.
   Duration deviation() const { return deviation_; }
 
  private:
@@ -49,7 +50,7 @@ class DelayJitter {
     deviation_ = Duration(static_cast<std::int64_t>(kOfMedian * static_cast<double>(*middle)));
   }
 
-  std::array<std::int64_t, kReports> off_{};  // what the latest delays differ from halfway
+  std::array<std::int64_t, kReports> off_{};  // differences of the latest delays from halfway, ns
   std::int64_t last_ = 0;
   std::int64_t before_last_ = 0;
   std::size_t delays_ = 0;

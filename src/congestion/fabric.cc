@@ -7,21 +7,21 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetNs = 30e3;
-constexpr double kTargetMoreNs = 30e3;  // over the square root of the packets of the window
+constexpr double kTargetMoreNs = 30e3;  // divided by the square root of the window in packets
 constexpr double kTargetMinNs = 10e3;
-constexpr double kStartEnd = 0.5;  // of the target
+constexpr double kStartEnd = 0.5;  // fraction of the target
 
-constexpr int kQuietRounds = 4;         // then the step doubles
-constexpr double kStepMost = 1.0 / 32;  // of the window
+constexpr int kQuietRounds = 4;         // before the step doubles
+constexpr double kStepMost = 1.0 / 32;  // fraction of the window
 
-constexpr double kBeta = 0.8;  // of the part of the delay that is above the target
+constexpr double kBeta = 0.8;  // times the part of the delay that is above the target
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
-constexpr double kDrain = 0.7;                     // of the queue
-constexpr double kDrainMin = 0.25;                 // of the rate
-constexpr double kDrainFrom = 2 * kPacketBytes;    // who sends less hears of its end too late
-constexpr double kOverflowPart = 0.5;              // of the queue
-constexpr double kOverflowForgets = 1 + 1.0 / 64;  // a round trip: buffers are others', too
+constexpr double kDrain = 0.7;                     // fraction of the queue
+constexpr double kDrainMin = 0.25;                 // fraction of the rate
+constexpr double kDrainFrom = 2 * kPacketBytes;    // below, the queue ends before we hear
+constexpr double kOverflowPart = 0.5;              // fraction of the queue
+constexpr double kOverflowForgets = 1 + 1.0 / 64;  // factor a round trip: buffers are others', too
 
 constexpr double kLossMargin = 0.02;
 constexpr double kLostMin = 3;
@@ -29,14 +29,14 @@ constexpr int kJudgedRounds = 8;
 constexpr double kJudgedPackets = 64;
 constexpr double kMarkedGain = 1.0 / 8;
 
-constexpr double kAhead = 1.5;  // of the window may be under way: reports come by quarters
+constexpr double kAhead = 1.5;  // windows that may be in flight: reports come by quarters
 constexpr double kInFlightMin = 2 * kPacketBytes;
-// A longer train is a queue by itself: 50 us of it held a line of 10 Gb/s at 0.82.
+// A longer batch is a queue by itself: with 50 us, a 10 Gb/s link was held at 0.82 of its rate.
 constexpr double kQuantumSeconds = 10e-6;
-constexpr double kQuantumPart = 0.25;   // of the window
+constexpr double kQuantumPart = 0.25;   // fraction of the window
 constexpr double kFirstSeconds = 1e-3;  // until a round trip is known
-// Of bytes: 20 packets a second. Where round trips are long and waver, which this is not made for,
-// the least window would be a packet in five seconds, and no call would end.
+// bytes per second: 20 packets a second. On long, wavering round trips, which this controller is
+// not made for, the least window would be one packet in five seconds, and no call would end.
 constexpr double kRateMin = 20 * kPacketBytes;
 
 double nanoseconds(Duration duration) {
@@ -88,7 +88,8 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// A small window's rounds are too short to tell chance from overflow: several together may.
+// A small window's round trip has too few packets to tell chance from overflow. So up to
+// kJudgedRounds count together.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;
   if (is) overflow_ns_ = tally_.queue_most_ns;

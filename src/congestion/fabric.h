@@ -1,18 +1,19 @@
-// For a network of one's own with short round trips: a window that follows delay, as Swift's
+// Controller for a private network with short round trips. Its window follows delay, like Swift's
 // (SIGCOMM 2020).
 //
 // 1. **Below a target** of queueing the window grows by an eighth of a packet a round trip. The
-//    step doubles while nothing happens: all who share a line add alike, and a free line is taken.
-// 2. **Above it** the window shrinks in proportion to the excess, once a round trip: what was sent
-//    before it shrank says nothing. Meanwhile most of the queue is let go. Who came while it stood
-//    took it for the path's own delay, and now sees what it is.
-// 3. **The target** is longer for who sends less: where many share a line, packets meet by chance.
-//    It is at most half of the longest queue that was seen when packets overflowed.
+//    step doubles while nothing happens. All senders that share a link add alike, and a free link
+//    is soon filled.
+// 2. **Above it** the window shrinks in proportion to the excess, once a round trip: packets sent
+//    before it shrank say nothing. Meanwhile most of the queue is drained. A sender that came while
+//    the queue stood took it for the path's own delay, and now sees the true one.
+// 3. **The target** is longer for a smaller window: where many share a link, packets meet by
+//    chance. It is at most half of the longest queue that was seen when packets overflowed.
 // 4. **Marks** shrink the window by half of their share (RFC 8257). Three losses that are more than
 //    two in a hundred halve it.
 //
-// A window of less than a packet is kept by the pace, so that many senders to one receiver fit into
-// the buffer before it.
+// The pace keeps a window of less than a packet, so that many senders to one receiver fit into the
+// buffer before it.
 #pragma once
 
 #include "congestion/controller.h"
@@ -28,12 +29,12 @@ class Fabric final : public Controller {
 
  private:
   static constexpr Duration kAskLeast = std::chrono::microseconds(50);
-  // More at first contact would overflow where everyone sends to one receiver.
+  // A larger window at first contact would overflow where everyone sends to one receiver.
   static constexpr double kWindowFirst = 2 * kPacketBytes;
   static constexpr double kStepFirst = kPacketBytes / 8;
   static constexpr double kNoQueueNs = 1e18;
 
-  // What some round trips showed
+  // Facts that the latest round trips showed.
   struct Tally {
     double covered = 0;
     double lost = 0;
@@ -46,23 +47,23 @@ class Fabric final : public Controller {
   void shrink(Instant now, double keep);
   void on_round(const Sample& sample);
   bool excess();
-  // Whether it was sent after the window shrank.
+  // Returns whether the reported datagram was sent after the window shrank.
   bool is_fresh(const Sample& sample) const { return sample.now - sample.rtt >= shrank_at_; }
 
   double window_ = kWindowFirst;
   double step_ = kStepFirst;  // bytes a round trip
-  double drain_ = 1;          // of the rate, for the round trip in which a queue is let go
+  double drain_ = 1;          // factor on the rate, for the round trip in which a queue drains
   bool starting_ = true;
   int quiet_rounds_ = 0;
   Duration rtt_{0};      // smoothed over two samples: the pace is to follow the queue
-  Duration rtt_min_{0};  // of all links, smoothed by use
+  Duration rtt_min_{0};  // over all links, weighted by use
   Instant shrank_at_{0};
   Instant round_began_{0};
   double covered_ = 0;  // in this round
   double marked_ = 0;
   double marked_share_ = 0;  // smoothed over rounds
   Tally tally_;
-  double overflow_ns_ = kNoQueueNs;  // of the queue that was seen when packets overflowed
+  double overflow_ns_ = kNoQueueNs;  // longest queue when packets overflowed
   std::uint32_t phase_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A rate that the user names, whatever the path says.
+// Controller with a rate that the user names, whatever the path says.
 #pragma once
 
 #include "congestion/controller.h"

@@ -1,8 +1,8 @@
-// Which part of the datagrams that are missing is lost, and not only overtaken.
+// Estimates how many of the missing datagrams are lost, and not only overtaken.
 //
-// A report tells counts. A datagram that was overtaken is missing until it comes, and a line whose
-// delay jitters always has some such. As many as came late lately may be missing now: they are not
-// counted as lost. On a path that keeps order, every missing datagram counts at once.
+// Reports hold counts. An overtaken datagram is missing until it arrives, and a path with jitter
+// always has some of these. As many datagrams as arrived late recently may be missing now without
+// being counted as lost. On a path that keeps order, every missing datagram counts at once.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace leeway::congestion {
 
 class LateArrivals {
  public:
-  // `missing`: how many did not arrive, of all that reports covered so far. Gives how many more are
-  // lost than was said before; less than 0: some of those came after all.
+  // `missing`: datagrams that did not arrive, of all that reports covered so far. Returns how many
+  // more count as lost than before; less than 0 if some of those arrived after all.
   std::int64_t lost(std::int64_t missing) {
     if (++reports_ % kPeakReports == 0) peak_.next_window();
     if (reports_ % kLateReports == 0) late_.next_window();
@@ -32,8 +32,8 @@ class LateArrivals {
   static constexpr std::uint32_t kPeakReports = 8;
   static constexpr std::uint32_t kLateReports = 1024;
 
-  WindowedMax peak_;  // missing, in some round trips
-  WindowedMax late_;  // of those, as many as came after all
+  WindowedMax peak_;  // missing datagrams, in the latest reports
+  WindowedMax late_;  // missing datagrams that arrived after all
   std::int64_t lost_ = 0;
   std::uint32_t reports_ = 0;
 };

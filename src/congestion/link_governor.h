@@ -1,9 +1,10 @@
-// One link's part of the uplink, where a queue stands at its peer: others meet there, and the
-// uplink's own queue says nothing of it.
+// One link's part of the uplink, while a queue stands at its peer. Other senders meet there, and
+// the uplink's own queue does not show it.
 //
-// All who send to that peer together take what one CUBIC flow would (cubic_ceiling.h): each takes
-// its part. Before a queue has stood at the peer for some round trips, and after it has been away
-// for some, the link is not limited. Losses are the queue's only while it stands.
+// All senders to that peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
+// parts. The link is not limited until a queue has stood at the peer for some round trips
+// (kStandingRounds), nor after it has been away for some (kFreeRounds). Losses count as the queue's
+// only while it stands.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +21,13 @@ class LinkGovernor {
   struct Report {
     Instant now;
     Duration rtt{0};
-    Duration queue{0};   // at the peer: beyond what every link shows
-    Duration jitter{0};  // standard deviation of delays by themselves
+    Duration queue{0};   // delay at the peer, beyond what every link shows
+    Duration jitter{0};  // standard deviation of the delays' own variation
     std::uint64_t delivered_bytes = 0;
     double covered = 0;  // datagrams
     double lost = 0;
-    double noise = 0;         // part of losses that is the network's own
-    std::size_t senders = 1;  // who share the peer's line
+    double noise = 0;         // share of losses that is the network's own
+    std::size_t senders = 1;  // ranks that share the peer's access link
   };
 
   void on_report(const Report& report) {
@@ -41,13 +42,13 @@ class LinkGovernor {
     delivered_ = covered_ = lost_ = 0;
   }
 
-  // Bytes that may be under way to the peer; UINT64_MAX: not limited.
+  // Bytes that may be in flight to the peer; UINT64_MAX if not limited.
   std::uint64_t window_bytes() const { return window_; }
 
  private:
   static constexpr int kStandingRounds = 3;
   static constexpr int kFreeRounds = 8;
-  static constexpr double kSigmas = 3;  // of losses that come in bursts
+  static constexpr double kSigmas = 3;  // standard deviations, for losses in bursts
   static constexpr Duration kTargetLeast = std::chrono::milliseconds(1);
   static constexpr int kJitters = 3;  // standard deviations that two links' delays differ by
   static constexpr double kUsed = 0.5;
@@ -80,7 +81,7 @@ class LinkGovernor {
   }
 
   std::uint64_t window_ = UINT64_MAX;
-  CubicCeiling ceiling_;  // of all senders
+  CubicCeiling ceiling_;  // window of all senders together
   int standing_ = 0;
   int free_ = 0;
   Instant cut_at_{0};

@@ -1,8 +1,8 @@
-// What left towards one peer, as long as reports may still speak of it.
+// Log of the datagrams that left towards one peer, for as long as reports may still refer to them.
 //
-// A report names the newest datagram that arrived and how much arrived in all. What the uplink had
-// delivered when that datagram left stands here: the difference is what it delivers in a round
-// trip. No datagram is looked at by itself, so that a report costs the same whatever it covers.
+// A report names the newest datagram that arrived and how much arrived in all. The log holds how
+// much the uplink had delivered when that datagram left: the difference is what it delivers in a
+// round trip. No datagram is looked at by itself, so a report costs the same whatever it covers.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace leeway::congestion {
 
 struct Departure {
   Instant at;
-  // The uplink at that time: what had left in all, this train included; what reports had covered,
-  // and what of that had arrived; when it had heard of that.
+  // Counts of the uplink at that time: bytes that had left in all, with this batch; bytes that
+  // reports had covered; bytes of those that had arrived; and when the last such report came.
   std::uint64_t sent = 0;
   std::uint64_t covered = 0;
   std::uint64_t delivered = 0;
   Instant delivered_at;
-  // Of this link, up to and with this datagram
+  // Bytes that left on this link, up to and with this datagram.
   std::uint64_t bytes = 0;
   std::uint32_t phase = 0;
   bool limited = false;
@@ -30,14 +30,14 @@ struct Departure {
 
 class LinkLog {
  public:
-  // At most so many datagrams are unreported at a time; of older ones nothing is known.
+  // Sets the most datagrams that may be unreported at a time. The log forgets older ones.
   void make_room(std::size_t datagrams) {
     if (most_ >= datagrams) return;
     most_ = std::bit_ceil(datagrams);
     departures_.assign(std::min(most_, kFirst), Departure{});
   }
 
-  // `unreported`: datagrams, with this one.
+  // `unreported`: number of unreported datagrams, with this one.
   void on_sent(std::uint32_t sequence, Departure departure, std::uint32_t bytes,
                std::uint32_t unreported) {
     if (unreported > departures_.size() && departures_.size() < most_) [[unlikely]]
@@ -48,13 +48,14 @@ class LinkLog {
     latest_ = sequence;
   }
 
-  // Null: it left too long ago.
+  // Returns null if the datagram left too long ago.
   const Departure* find(std::uint32_t sequence) const {
     if (latest_ - sequence >= departures_.size()) return nullptr;
     return &departures_[sequence & (departures_.size() - 1)];
   }
 
-  // Everything up to the datagram was reported; gives what that was.
+  // Notes that everything up to the datagram was reported. Returns the bytes that this newly
+  // covers.
   std::uint64_t cover(const Departure& departure) {
     const std::uint64_t before = covered_bytes_;
     if (departure.bytes > before) covered_bytes_ = departure.bytes;
@@ -63,13 +64,13 @@ class LinkLog {
   std::size_t room() const { return most_; }
   bool empty() const { return sent_bytes_ == 0; }
   std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
-  // Nobody will report what is under way.
+  // Call it when nobody will report what is in flight.
   void write_off() { covered_bytes_ = sent_bytes_; }
 
  private:
   static constexpr std::size_t kFirst = 2048;
 
-  // A window may be large, and most of it is never used.
+  // The log grows on demand: a window may be large, and most of it is never used.
   void grow() {
     std::vector<Departure> more(2 * departures_.size());
     for (std::size_t i = 0; i < departures_.size(); ++i) {

@@ -1,9 +1,10 @@
-// Loss that is the network's own, and whether other loss is more than that.
+// Measures loss that is the network's own, and decides whether other loss exceeds it.
 //
-// The floor is the share of losses among packets that nobody's queue lost. Later losses count as
-// *excess* when they exceed the floor by more than chance explains: three standard deviations of
-// the packets seen. Losses come in bursts: their variance is that of independent ones times a
-// factor, which is measured among the packets of the floor and is two at least.
+// The floor is the share of losses among packets that were not lost in anybody's queue. Later
+// losses count as *excess* when they exceed the floor by more than chance explains: three standard
+// deviations of the packets seen. Losses come in bursts: their variance is that of independent
+// losses times a factor. The factor is measured among the packets of the floor, and is two at
+// least.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,16 @@ namespace leeway::congestion {
 
 class NoiseFloor {
  public:
-  // More is never taken for noise: beyond it, losses are somebody's queue.
+  // A higher share is never taken for noise: beyond it, losses are in somebody's queue.
   static constexpr double kMax = 0.25;
 
-  // Packets of a time at which we did not load the path.
+  // Adds packets of a time at which we did not load the path.
   void teach(double sent, double lost) {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
-    // So much is nobody's noise: we came while a queue stood, and took it for the path's delay.
+    // A share above kMax is no noise: we came while a queue stood, and took it for the path's
+    // delay.
     if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
     // A network changes: older packets count less once there are enough.
     if (sent_ > kMemoryPackets) {
@@ -29,45 +31,45 @@ class NoiseFloor {
       sent_ = kMemoryPackets;
     }
   }
-  // Nothing confirmed it for a while.
+  // Call it when nothing has confirmed the floor for a while.
   void decay() { lost_ *= 0.7; }
 
   double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
-  // What is safe to rely on: the floor is at least so high.
+  // A safe lower bound of the floor.
   double value() const {
     if (sent_ <= 0) return 0;
     const double deviation = std::sqrt(mean() * (1 - mean()) / sent_);
     return std::max(mean() - kDoubtSigmas * deviation, 0.0);
   }
 
-  // That factor: the variance of the number of losses over that of independent ones
+  // Variance of the number of losses over that of independent losses, kBurstMin to kBurstMax.
   double burst() const {
     return variance_ < kKnownVariance ? kBurstMin
                                       : std::clamp(squares_ / variance_, kBurstMin, kBurstMax);
   }
 
-  // Lost packets beyond the floor, of `sent`; 0 where chance explains them, or where they are fewer
-  // than `margin` of all.
+  // Returns lost packets beyond the floor, of `sent`. Returns 0 if chance explains them, or if they
+  // are fewer than `margin` of all.
   double excess(double sent, double lost, double margin) const {
     const double expected = sent * mean();
     const double spread =
         burst() * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
     double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
-    // A floor that a few packets taught is uncertain, but not beyond what is ever taken for noise.
+    // A floor learnt from few packets is uncertain, but never counts for more than kMax.
     const double most = kMax * sent + kSigmas * std::sqrt(burst() * kMax * (1 - kMax) * sent + 1);
     chance = std::min(chance, most - expected);
     const double more = lost - expected;
     return more > std::max(chance, margin * sent) ? more : 0;
   }
 
-  // Whether more were lost than the floor explains, with two standard deviations: where no loss is
-  // the network's own, any.
+  // Returns whether more were lost than the floor explains, with two standard deviations. If the
+  // floor is 0, any loss is more.
   bool more(double sent, double lost) const {
     return lost > sent * mean() + 2 * std::sqrt(burst() * mean() * (1 - mean()) * sent);
   }
 
  private:
-  // How far packets of one time are from the floor that earlier ones taught.
+  // Notes how far packets of one time are from the floor that earlier ones taught.
   void note_spread(double sent, double lost) {
     const double off = std::max(lost, 0.0) - sent * mean();
     squares_ += (off * off - squares_) / kSpreads;
@@ -77,9 +79,9 @@ class NoiseFloor {
 
   static constexpr double kMemoryPackets = 20'000;
   static constexpr double kKnownPackets = 2000;
-  static constexpr double kSpreadPackets = 500;  // from then on there is a mean to be off from
+  static constexpr double kSpreadPackets = 500;  // from then on there is a mean to differ from
   static constexpr double kSpreads = 16;
-  static constexpr double kKnownVariance = 1;  // of fewer losses one burst says nothing
+  static constexpr double kKnownVariance = 1;  // one burst among fewer losses says nothing
   static constexpr double kBurstMin = 2;
   static constexpr double kBurstMax = 32;
   static constexpr double kSigmas = 3;
@@ -87,8 +89,8 @@ class NoiseFloor {
 
   double sent_ = 0;
   double lost_ = 0;
-  double squares_ = 0;   // of what losses were off, smoothed
-  double variance_ = 0;  // of independent losses, smoothed alike
+  double squares_ = 0;   // squared deviation of the losses from the mean, smoothed
+  double variance_ = 0;  // the same for independent losses
 };
 
 }  // namespace leeway::congestion

@@ -5,14 +5,14 @@ namespace {
 
 // Long beside the pauses of a busy host, short beside what a peer takes to fill a buffer again.
 constexpr Duration kWindow = std::chrono::milliseconds(100);
-// What a socket dropped is missed as soon as its sender's next datagram arrives, or never: it was
-// the last one, a copy, or junk.
+// The number of a dropped datagram is missed when its sender's next datagram arrives. It is never
+// missed if the datagram was the last one, a copy, or junk.
 constexpr Duration kPendingMost = std::chrono::seconds(1);
 constexpr Duration kFreeAfter = std::chrono::seconds(10);
-constexpr double kKeep = 0.95;       // of what the host takes
-constexpr double kSlackFirst = 0.5;  // of the buffer
+constexpr double kKeep = 0.95;       // fraction of what the host takes
+constexpr double kSlackFirst = 0.5;  // fraction of the buffer
 constexpr double kSlackLeast = 1.0 / 16;
-constexpr double kGrow = 1.25;  // in a window without drops
+constexpr double kGrow = 1.25;  // factor for a window without drops
 
 double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e9;
@@ -38,7 +38,7 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   }
   const std::uint64_t dropped = drops - drops_seen_;
   drops_seen_ = drops;
-  if (!looked_) {  // of the time before, nothing is known
+  if (!looked_) {  // the time before is unknown
     looked_ = true;
     window_began_ = now;
     return;
@@ -51,8 +51,8 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   adapt(now, dropped > 0, socket_bytes);
 }
 
-// Each peer gets its part of the sum so far, less what those before it got: nothing is lost to
-// rounding.
+// Each peer gets its part of the sum so far, less what the peers before it got. So rounding loses
+// nothing.
 void ReceiveRoom::share_out(std::uint64_t missing) {
   const std::uint64_t shared = std::min(pending_, missing);
   if (shared == 0) return;

@@ -1,6 +1,6 @@
-// How fast datagrams may go through one relay: as fast as it says that it passes them on (WIRE
-// 9.10). It is a pace beside the uplink's. What goes to other peers is not slower for it, and a
-// rate that the user names (fixed.h) is no excuse to exceed it.
+// Pace of datagrams through one relay: the rate at which the relay says that it passes them on
+// (WIRE 9.10). It is a pace beside the uplink's: it does not slow what goes to other peers. It also
+// bounds a rate that the user names (fixed.h).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace leeway::congestion {
 
 class RelayPace {
  public:
-  // A relay that says nothing more for so long does not limit any more.
+  // A relay that says nothing more for this time does not limit any more.
   static constexpr Duration kRemembered = std::chrono::seconds(10);
-  // What a host that woke late makes up for. Relays bear with 50 ms of their whole share.
+  // Time that a host that woke late may make up for. Relays tolerate 50 ms of their whole share.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
 
   void limit(Instant now, std::uint64_t bytes_per_second) {

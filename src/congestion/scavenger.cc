@@ -7,10 +7,11 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetMostNs = 60e6;
-// Of the longest queue while packets overflowed: who fills a short queue must be heard before.
+// Fraction of the longest queue while packets overflowed. Others who fill a short queue must be
+// noticed before it overflows.
 constexpr double kTargetPart = 0.25;
 constexpr double kTargetLeastNs = 0.5e6;
-constexpr double kSlowStartEnd = 0.75;  // of the target
+constexpr double kSlowStartEnd = 0.75;  // fraction of the target
 constexpr double kGainsMax = 16;
 constexpr double kDecrease = 1;  // LEDBAT++'s constant: how hard delay above the target counts
 constexpr double kWindowMin = 2 * kPacketBytes;
@@ -26,7 +27,7 @@ double Scavenger::gain(const Sample& sample) {
   return 1 / std::min(kGainsMax, std::ceil(2 * kTargetMostNs / base));
 }
 
-// Slow start, or the way back from a slowdown, is over: when the next slowdown is due.
+// Ends slow start or the recovery from a slowdown, and sets when the next slowdown is due.
 void Scavenger::settle(const Sample& sample) {
   threshold_ = window_;
   pause_at_ =

@@ -1,10 +1,11 @@
-// Takes what others leave: LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
+// Controller that takes the capacity which others leave: LEDBAT++
+// (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
 //
 // The window holds a queue of 60 ms at most, so that anyone else who fills the queue pushes it
-// away; in a shorter queue, a quarter of what it held when packets overflowed. Slow start ends at
-// three quarters of that. Every now and then it goes down to two packets for two round trips, to
-// see the path without its own queue; fifteen times as long as such a slowdown took, it does not.
-// Loss beyond the noise floor halves the window.
+// away. In a shorter queue it holds a quarter of what that held when packets overflowed. Slow start
+// ends at three quarters of this target. From time to time the window goes down to two packets for
+// two round trips, to see the path without its own queue. The time between two such slowdowns is
+// fifteen times the length of the last one. Loss beyond the noise floor halves the window.
 #pragma once
 
 #include "congestion/controller.h"
@@ -30,9 +31,9 @@ class Scavenger final : public Controller {
 
   State state_ = State::slow_start;
   double window_ = 10 * kPacketBytes;
-  double threshold_ = kNothing;  // slow start ends there
+  double threshold_ = kNothing;  // slow start ends at this window
   Duration rtt_{0};
-  double round_queue_ns_ = kNothing;  // least of this round
+  double round_queue_ns_ = kNothing;  // least in this round
   double queue_most_ns_ = 0;
   double target_ns_ = 60e6;
   Instant round_began_{0};

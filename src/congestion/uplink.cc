@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kNoLink = SIZE_MAX;
 
-// Whoever has the turn is waited for so much of a train's time. The bundle makes up for half a
-// train's, so nothing of the line is lost.
+// A lane waits a quarter of a quantum's time for the lane that has the turn. The bundle makes up
+// for half a quantum's time, so no capacity is lost.
 constexpr int kTurnPatience = 4;
 
 }  // namespace
@@ -20,7 +20,7 @@ struct Uplink::Shared {
   struct Lane {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
-    bool has_turn = false;  // open() said yes, and nothing has come of it yet
+    bool has_turn = false;  // open() returned true, and nothing was sent yet
     bool told = false;      // woken for its turn since it was held back; the socket may be full
   };
 
@@ -29,13 +29,13 @@ struct Uplink::Shared {
   bool waits(std::size_t lane) const {
     return std::find(waiting.begin(), waiting.end(), lane) != waiting.end();
   }
-  // What the bundle knows of waiting data is the latest lane's.
+  // The bundle's held-back flag is as the latest lane set it. Set it again while any lane waits.
   void remind() {
     if (!waiting.empty()) bundle.note_held_back();
   }
 
   std::mutex mutex;
-  std::atomic<bool> by_many{false};  // true from the second lane on; a lane alone takes no lock
+  std::atomic<bool> by_many{false};  // set by the second lane; a lane alone takes no lock
   UplinkBundle bundle;
   std::size_t links = 0;
   std::vector<Lane> lanes;
@@ -43,7 +43,7 @@ struct Uplink::Shared {
   Instant latest{0};
 };
 
-// The lock, where there is one, and the time that counts.
+// Holds the lock, if there is one, and moves `now` to the latest time that any lane gave.
 class Uplink::Guard {
  public:
   explicit Guard(Shared& shared) {
@@ -58,7 +58,7 @@ class Uplink::Guard {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Wakes the others that wait, if the bundle opens earlier than it did.
+// Wakes the other waiting lanes when it goes, if the bundle opens earlier than at its start.
 class Uplink::Opening {
  public:
   Opening(Shared& shared, std::size_t lane, bool many)
@@ -139,7 +139,7 @@ void Uplink::note_held_back() {
   if (!shared_->waits(lane_)) shared_->waiting.push_back(lane_);
 }
 
-// Only where no lane has anything to send the process itself is the limit.
+// The process is idle only if no lane has anything to send.
 void Uplink::note_idle() {
   const Guard guard(*shared_);
   if (!guard.many()) return shared_->bundle.note_idle();
@@ -152,7 +152,8 @@ void Uplink::note_idle() {
   }
 }
 
-// Control datagrams go at once, and leave a lane its turn.
+// Ends this lane's turn once it has sent data. Control datagrams are sent without a turn, and a
+// lane keeps its turn then.
 void Uplink::take_turn() {
   Shared::Lane& lane = shared_->lanes[lane_];
   lane.idle = false;
@@ -206,7 +207,8 @@ void Uplink::on_wake(Instant now) {
   if (guard.many() && now >= turn_at()) shared_->lanes[lane_].told = true;
 }
 
-// When this lane may send what it held back; infinite future: it did not, or only a report opens.
+// When this lane may send what it held back. Infinite future if it held nothing back, or if only a
+// report can open the bundle.
 Instant Uplink::turn_at() const {
   const Instant opens_at = shared_->bundle.opens_at();
   if (!shared_->waits(lane_) || opens_at == Instant::infinite_future())

@@ -1,12 +1,13 @@
-// The uplink as one node sees it: the bundle of its process, which the nodes of further lanes
-// (Options::lanes) share. So a process has one share of a line, however many sockets it has.
+// The uplink as one node sees it: its process's bundle, which the nodes of further lanes
+// (Options::lanes) share. So a process has one share of the path, however many sockets it has.
 //
-// One controller, one pace and one window are all lanes'. A link is one lane's to one peer: each
-// lane numbers its datagrams and has reports of its own. Lanes that wait take turns, a train each.
+// All lanes have one controller, one pace and one window together. A link goes from one lane to one
+// peer: each lane numbers its datagrams and has reports of its own. Lanes that wait send in turn,
+// one batch each.
 //
-// Lanes have threads of their own, so what they share is behind a lock, which a node alone never
-// takes. Times that lanes read from one clock may come in another order than they were read in;
-// the later one counts.
+// Lanes have threads of their own, so a lock protects what they share; a node alone never takes it.
+// Times that lanes read from one clock may arrive in another order than they were read in. The
+// later one counts.
 #pragma once
 
 #include <functional>
@@ -19,20 +20,20 @@ namespace leeway::congestion {
 
 class Uplink {
  public:
-  // Of a node alone, until others share it.
+  // The uplink of a single node, until further lanes share it.
   explicit Uplink(std::unique_ptr<Controller> controller);
-  // Of a further lane, while nobody else speaks to `first`, which is there.
+  // The uplink of a further lane. `first` is not null, and nobody else calls it meanwhile.
   explicit Uplink(Uplink* first);
-  // Nothing that this lane sent is waited for any more.
+  // Writes off what this lane has in flight.
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  // Called, by whoever speaks to another lane's uplink, when data that this one held back may leave
-  // earlier than next_wake() said. It must not speak to any uplink.
+  // `wake` is called when data that this lane held back may leave earlier than next_wake() said.
+  // The thread that uses another lane's uplink calls it. It must not call any uplink.
   void wake_by(std::function<void()> wake);
 
-  // As UplinkBundle's, with this node's slots in place of links.
+  // As UplinkBundle's functions, with this node's slots in place of links.
   void make_link(std::size_t slot, std::size_t datagrams);
   bool open(Instant now);
   std::size_t quantum_bytes() const;
@@ -53,7 +54,7 @@ class Uplink {
   LinkDelay delay(std::size_t slot) const;
   double noise() const;
 
-  // While no other lane is in use.
+  // Only for use while no other lane is in use.
   const UplinkBundle& bundle() const;
 
  private:
@@ -67,7 +68,7 @@ class Uplink {
 
   const std::shared_ptr<Shared> shared_;
   const std::size_t lane_;
-  std::vector<std::size_t> links_;  // of the bundle, by slot; kNoLink: none
+  std::vector<std::size_t> links_;  // the bundle's link of each slot; kNoLink if it has none
 };
 
 }  // namespace leeway::congestion

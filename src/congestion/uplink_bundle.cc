@@ -5,32 +5,33 @@
 namespace leeway::congestion {
 namespace {
 
-// Trains of a quarter of a millisecond: short beside any queue worth the name, long enough for
-// segmentation offload on a fast line.
+// A batch of a quarter of a millisecond is short beside any queue that matters, and long enough for
+// segmentation offload on a fast link.
 constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
-// A host that wakes late catches up: by half a quantum, and on a long way by more, since a busy
-// host sleeps longer than its trains. This part of the round trip is half of a queue that `wan`
-// allows; a millisecond made shallow queues overflow. Four ranks on two cores (tools/wan_lab, 500
-// Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when it was half a quantum everywhere, 216 at 10 %
-// loss; 151 and 192 with 0.6 ms.
+// A host that wakes late catches up by half a quantum. On a long path it catches up by more, since
+// a busy host sleeps longer than a batch takes. A 32nd of the round trip is half of the queue that
+// `wan` allows; a millisecond made shallow queues overflow. Four ranks on two cores (tools/wan_lab,
+// 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when it was half a quantum everywhere, 216 at 10
+// % loss; 151 and 192 with 0.6 ms.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
-// Silence is no shorter: a busy host answers late.
+// A shorter time without an answer is no silence: a busy host answers late.
 constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
-// Also without an answer two packets a second may ask: who is heard again is found out at once.
+// Two packets a second may ask even without an answer, so that a peer that is back is noticed at
+// once.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
-// A peer so near, and so much nearer than another, is in the same house: the line that the
-// controller is for does not lie between.
+// A peer is in the same house if it is nearer than kNear, and kNearer times nearer than another.
+// The bottleneck that the controller is for does not lie between.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
-// Nothing paces what goes there: at most so much of it may wait in the peer's socket.
+// Most bytes in flight to a near peer, to which nothing is paced: they may wait in its socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
-// Datagrams without ECT among those that arrived: more, and marks are erased on the way. A few may
-// have waited for their communicator, where nobody counts.
+// If more datagrams than this arrived without ECT, marks are erased on the way. A few may have
+// waited for their communicator, where nobody counts.
 constexpr std::uint32_t kUnmarkableMax = 16;
 
 }  // namespace
@@ -63,7 +64,8 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A controller that names its quantum is for short ways, and a way is not long before it is known.
+// A controller that names its quantum is for short paths. A path does not count as long before its
+// round trip is known.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
   if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
@@ -129,8 +131,8 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
 }
 
-// Of many links that are sent to in turn, the last question of some is lost: what is under way
-// there would fill the window.
+// With many links that are sent to in turn, the last question to some is lost. What is in flight
+// there would fill the window, so it is written off.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -139,11 +141,11 @@ void UplinkBundle::write_off_stale(Instant now) {
   }
 }
 
-// The uplink's rate between two datagrams of this link about a round trip apart: what left to all
-// peers between them, in the time between their departures or, if that is longer, their arrivals.
-// Of that arrived the share that arrived of what reports covered lately, of this link or of all.
-// What reports add up to is no measure: they come in steps, and the maximum of such samples was
-// 13 % above the line.
+// Measures the uplink's rate between two datagrams of this link about a round trip apart. The bytes
+// are those that left to all peers between them, times the share of covered bytes that arrived
+// lately, of this link or of all, whichever is less. The time is that between their departures or,
+// if that is longer, their arrivals. The sum of reports is no measure: they come in steps, and the
+// maximum of such samples was 13 % above the path's rate.
 void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals,
                                 Sample& sample) {
   const auto mark = [&at](std::size_t i) -> const Mark& {
@@ -188,7 +190,7 @@ void UplinkBundle::judge_nearness(Link& at) {
   at.log.write_off();
 }
 
-// Near peers answer first. What they say is no guide to the line to the others.
+// Near peers answer first. Their reports say nothing about the path to the others.
 bool UplinkBundle::awaits_first_report(Instant now) const {
   if (!controller_->spares_near()) return false;
   return std::any_of(links_.begin(), links_.end(), [now](const Link& link) {
@@ -196,8 +198,8 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Queues of the uplink delay all links. A queue that delays one alone is at its peer, where others'
-// bursts meet. Links that are much shorter may not pass the line at all.
+// Queues of the uplink delay all links. A queue that delays one link alone is at its peer, where
+// others' bursts meet. Links that are much shorter may not pass the bottleneck at all.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
   // In a short round trip few links report.
@@ -210,7 +212,7 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
-// The least of links: a queue at one peer changes the delays of its link alone.
+// The least jitter of all links: a queue at one peer changes the delays of its link alone.
 Duration UplinkBundle::jitter() const {
   Duration least = Duration::max();
   for (const Link& link : links_) {
@@ -236,7 +238,7 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
-// What every link shows is the uplink's; the rest is at the peer. All other peers send there, too.
+// Queueing that every link shows is the uplink's; the rest is at the peer. All ranks send there.
 void UplinkBundle::govern(Link& at, const Sample& sample) const {
   at.governor.on_report({.now = sample.now,
                          .rtt = sample.rtt,
@@ -263,7 +265,7 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
   return at.unmarkable > kUnmarkableMax ? 0 : marked;
 }
 
-// WIRE 3.16: of what did not arrive, so many at most were the peer's own to lose.
+// WIRE 3.16: the peer's drops count up to the number of datagrams that did not arrive.
 std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
   const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
   at.host_drops = arrivals.host_drops;
@@ -291,12 +293,12 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   asks_ = 0;
   heard_at_ = now;
   held_back_ = false;
-  if (trust_ < 1) free_at_ = std::min(free_at_, now);  // what silence put off
+  if (trust_ < 1) free_at_ = std::min(free_at_, now);  // silence had put it off
   trust_ = 1;
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();
 
-  // A peer that reports more than it was sent makes its line no faster.
+  // A peer that reports more than was sent to it makes its path no faster.
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
@@ -317,14 +319,14 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   judge_nearness(at);
   if (at.near || awaits_first_report(now)) return take_pace();
   if (questions_.by_share && sample.rtt < rtt_ / 8)
-    rtt_ = sample.rtt;  // what was assumed is far off
+    rtt_ = sample.rtt;  // the assumed value is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
-  // Clocks differ by an unknown constant, which the least delay holds as well.
+  // Clocks differ by an unknown constant. The least delay holds it as well, so it cancels.
   const auto left_us = static_cast<std::uint32_t>(departure->at.ns / 1000);
   const std::uint32_t raw_us = arrivals.arrived_us - left_us;
   if (!at.one_way_us) at.one_way_us = raw_us;
-  // Of 24 bits, with their sign
+  // The difference of 24-bit counts, sign-extended.
   const auto since_first_us = static_cast<std::int32_t>((raw_us - *at.one_way_us) << 8) >> 8;
   const std::int64_t one_way_ns = std::int64_t{since_first_us} * 1000;
   at.one_way.add(now, one_way_ns);
@@ -349,7 +351,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   take_pace();
 }
 
-// Where the window is full of what nobody reports, no longer is waited; a busy host answers late.
+// A time without answers counts as silence if it is longer than this. A busy host answers late.
 Duration UplinkBundle::patience() const {
   return std::max(stuck_for(), kPatienceLeast);
 }

@@ -1,11 +1,11 @@
 // One rank's uplink: all links that share it, one controller, one pacer.
 //
-// Datagrams to all peers go through it. It turns what their reports say into samples for the
-// controller, keeps the controller's pace, and asks peers for reports often enough. Links take
-// turns in the protocol's outbox, a train each; a train is never longer than the pacer's quantum,
-// so turns are shares.
+// Datagrams to all peers go through it. It turns peers' reports into samples for the controller,
+// keeps the controller's pace, and asks peers for reports often enough. Links send in turn in the
+// protocol's outbox, one batch each. A batch is never longer than the pacer's quantum, so equal
+// turns are equal shares.
 //
-// Silence is never permission: when nobody answers, the pace is halved every time-out.
+// Silence is never permission: while nobody answers, the pace is halved at every time-out.
 #pragma once
 
 #include <algorithm>
@@ -24,80 +24,86 @@
 
 namespace leeway::congestion {
 
-// What a peer's report says of our datagrams.
+// A peer's report of our datagrams.
 struct Arrivals {
-  std::uint32_t largest = 0;         // number of the newest that arrived
-  std::uint32_t received = 0;        // all that arrived
-  std::uint32_t received_bytes = 0;  // of those, modulo 2^32
+  std::uint32_t largest = 0;         // number of the newest datagram that arrived
+  std::uint32_t received = 0;        // datagrams that arrived, in all
+  std::uint32_t received_bytes = 0;  // bytes that arrived, modulo 2^32
   std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, 24 bits of it
-  std::uint32_t ect = 0;             // of all that arrived: unmarked, but could have been
-  std::uint32_t ce = 0;              // marked by a queue on the way
+  std::uint32_t ect = 0;             // arrived datagrams that were unmarked, but markable
+  std::uint32_t ce = 0;              // datagrams that a queue on the way marked
   std::uint32_t grant = UINT32_MAX;  // bytes beyond `largest` that the peer has room for
-  std::uint16_t host_drops = 0;      // that did not find room in the peer's socket, modulo 2^16
-  Duration held_back{0};             // since then, when the report left
+  std::uint16_t host_drops = 0;      // datagrams that found the peer's socket full, modulo 2^16
+  Duration held_back{0};             // from `arrived_us` until the report left
 };
 
-// A train that was handed out.
+// A batch that was handed to the socket.
 struct Sent {
   std::uint32_t last = 0;  // number of its last datagram
   std::uint32_t datagrams = 0;
-  std::size_t segment_bytes = 0;  // of each but the last
+  std::size_t segment_bytes = 0;  // bytes of each datagram but the last
   std::size_t total_bytes = 0;
 };
 
-// How long datagrams to one peer take, as its reports say; 0: not known.
+// Delays of datagrams to one peer, as its reports show them; 0 if not known.
 struct LinkDelay {
   Duration rtt_min{0};
-  Duration queueing{0};  // that the latest report showed
+  Duration queueing{0};  // in the latest report
 };
 
 class UplinkBundle {
  public:
   explicit UplinkBundle(std::unique_ptr<Controller> controller);
 
-  // Before anything is sent to the peer: at most so many datagrams are unreported at a time.
+  // Call it before anything is sent to the peer. `datagrams`: the most that may be unreported at a
+  // time.
   void make_link(std::size_t link, std::size_t datagrams);
 
-  // Whether data may leave now. If not, on_wake() at next_wake() or a report may change that.
+  // Returns whether data may leave now. If not, on_wake() at next_wake() or a report may change
+  // that.
   bool open(Instant now) const { return now >= free_at_ && !full(); }
-  // At most so long is the next train.
+  // The most bytes of the next batch.
   std::size_t quantum_bytes() const { return quantum_bytes_; }
-  // There was data, and it was not open.
+  // Call it when there was data, and open() was false.
   void note_held_back() { held_back_ = true; }
-  // It was open, and there was nothing to send.
+  // Call it when open() was true, and there was nothing to send.
   void note_idle() {
     held_back_ = false;
     note_limited();
   }
 
-  // Of the links that want to send, only this share may: nobody else gets the others' turns.
+  // Counts a batch that left. `share`: of the links that want to send, the part that may. The
+  // others' turns cost pace as well, so that nobody else gets them.
   void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
-  // One train for many peers; nobody reports it.
+  // Counts one batch for many peers, which nobody reports.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
-  // The next datagram to the peer is to ask for a report: often enough, and before the window is
-  // full, when nothing else would bring one.
+  // Returns whether the next datagram to the peer has to ask for a report. It asks often enough,
+  // and before the window is full, when nothing else would bring a report.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
-  // So many datagrams of the length that was sent last may be under way to the peer, by its grant.
+  // Returns how many datagrams may be in flight to the peer, by its grant, the queue at it, and a
+  // window of 1 MiB if it is near. They are taken to be as long as the longest that was sent to it.
+  // Returns UINT32_MAX if nothing limits them.
   std::uint32_t datagrams_granted(std::size_t link) const;
-  // Not overtaken by a later one.
+  // The caller drops a report that a later one overtook.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
-  // The peer is elsewhere: nothing that was measured of its link holds, and nothing that is under
-  // way is waited for.
+  // Call it when the peer has moved. All measurements of its link are forgotten, and what is in
+  // flight to it is written off.
   void begin_anew(Instant now, std::size_t link);
 
   void on_wake(Instant now);
-  // Every peer that ever answered is so far away that a thread's wake-up is a small part of a round
-  // trip. False until one did.
+  // Returns whether every peer that ever answered is so far away (2 ms) that a thread's wake-up is
+  // a small part of a round trip. Returns false until one has answered.
   bool all_far() const;
-  // Infinite future: only a report changes anything.
+  // Infinite future if only a report can change anything.
   Instant next_wake() const;
-  // When data may leave, as far as the pace goes; infinite future: not before a report.
+  // When data may leave, as far as the pace goes. Infinite future if only a report can open the
+  // window.
   Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
-  // When silence is looked at again.
+  // When on_wake() has to check for silence again.
   Instant watch_at() const;
-  // How long the next train takes at the pace.
+  // Time that a full quantum takes at the pace.
   Duration quantum_time() const { return time_of(quantum_bytes_); }
 
   const Controller& controller() const { return *controller_; }
@@ -110,7 +116,7 @@ class UplinkBundle {
   }
 
  private:
-  // A datagram that a report named
+  // A datagram that a report named.
   struct Mark {
     Departure departure;
     std::uint32_t arrived_us = 0;
@@ -125,11 +131,11 @@ class UplinkBundle {
     LeastDelay rtt;
     LeastDelay one_way;
     DelayJitter jitter;
-    std::optional<std::uint32_t> one_way_us;  // the first one, whatever the clocks differ by
+    std::optional<std::uint32_t> one_way_us;  // the first one, with the clocks' unknown offset
     Instant first_sent_at{0};
     Instant sent_at{0};
-    bool near = false;     // does not pass the line; once and for all
-    Duration queueing{0};  // that the latest report showed
+    bool near = false;     // does not pass the bottleneck; never reset but by begin_anew()
+    Duration queueing{0};  // in the latest report
     Instant reported_at{0};
     std::uint32_t largest = 0;
     std::uint32_t received = 0;
@@ -137,14 +143,14 @@ class UplinkBundle {
     std::uint32_t ect = 0;
     std::uint32_t ce = 0;
     std::uint32_t unmarkable =
-        0;                      // that arrived and are in neither: where the network erases marks
+        0;                      // arrived datagrams in neither count: the network may erase marks
     std::uint64_t covered = 0;  // datagrams up to the newest reported one
-    std::uint64_t counted = 0;  // of those: believed to have arrived
+    std::uint64_t counted = 0;  // covered datagrams that are believed to have arrived
     std::uint64_t counted_bytes = 0;  // likewise
     std::uint64_t host_dropped = 0;   // covered, and believed to have found the peer's socket full
     std::uint16_t host_drops = 0;
     std::uint32_t grant = UINT32_MAX;
-    std::size_t datagram_bytes = 1;  // of the longest train's
+    std::size_t datagram_bytes = 1;  // the longest segment that was sent
     Instant asked_at{0};
     bool asked = false;
   };
@@ -163,7 +169,7 @@ class UplinkBundle {
   bool is_stuck() const { return held_back_ && full(); }
   Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
-  // So much of the past may still be sent.
+  // The pace may make up for this much of the past.
   Duration catch_up() const;
   Duration time_of(std::size_t bytes) const {
     const double ns_per_byte = 8e9 / pace().bits_per_second;
@@ -172,7 +178,7 @@ class UplinkBundle {
   void spend(Instant now, std::size_t bytes);
   void take_pace();
 
-  // Unanswered ones that mean silence; fewer may be lost.
+  // Unanswered questions that mean silence; fewer may be lost.
   static constexpr int kAsksMax = 3;
 
   std::unique_ptr<Controller> controller_;
@@ -190,7 +196,7 @@ class UplinkBundle {
   std::uint64_t covered_ = 0;
   std::uint64_t delivered_ = 0;
   Instant delivered_at_{0};
-  std::uint64_t limited_until_ = 0;  // what is sent before so much was delivered
+  std::uint64_t limited_until_ = 0;  // value of delivered_ until which sending counts as limited
   bool held_back_ = false;
   int asks_ = 0;
   Instant heard_at_{0};

@@ -11,47 +11,47 @@ constexpr double kStartupGain = 2.77;
 constexpr double kInFlightGain = 2;
 constexpr double kCarefulGain = 1.25;
 constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
-constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise floor
+constexpr double kTeaches = 1.4;   // growth from which a round teaches the noise floor
 constexpr int kFlatRounds = 3;
-constexpr int kFlatLossyRounds = 2;  // with loss beyond the floor
+constexpr int kFlatLossyRounds = 2;  // if loss is beyond the floor
 constexpr double kFloodPackets = 20;
 constexpr double kFloodSigmas = 2;
-constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
-constexpr int kQueuedSamples = 6;       // in a row; others' bursts are shorter, and hosts' delays
+constexpr double kTellingPackets = 40;  // a round of fewer packets says nothing of growth
+constexpr int kQueuedSamples = 6;       // in a row; others' bursts and hosts' delays are shorter
 constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 
-constexpr double kKeep = 0.94;          // of the share, after a sign
-constexpr double kLossKeepMin = 0.85;   // one lossy round trip costs no more
-constexpr double kCarried = 0.9;        // of what we send: it arrives
-constexpr double kShortKeepMin = 0.25;  // so does one beside a queue of twice the target
-constexpr double kStillStands = 0.99;   // of the rate, when a queue outlasts the first giving way
-constexpr double kDrainMin = 0.5;       // of the rate, while a queue is let go
-constexpr int kQuietRounds = 2;         // beyond the share: then the step doubles
-constexpr double kBeyond = 1.02;        // of the share
-constexpr double kStepMin = 1.0 / 256;  // of the packets under way
+constexpr double kKeep = 0.94;          // fraction of the share, after a sign
+constexpr double kLossKeepMin = 0.85;   // fraction of the rate: one lossy round trip costs no more
+constexpr double kCarried = 0.9;        // fraction of what we send that arrives
+constexpr double kShortKeepMin = 0.25;  // one beside a queue of twice the target costs no more
+constexpr double kStillStands = 0.99;   // factor on the rate if a queue outlasts a first cut
+constexpr double kDrainMin = 0.5;       // factor on the rate while a queue drains
+constexpr int kQuietRounds = 2;         // beyond the share, before the step doubles
+constexpr double kBeyond = 1.02;        // times the share
+constexpr double kStepMin = 1.0 / 256;  // fraction of the packets in flight
 constexpr double kStepMax = 1.0 / 12;
-constexpr int kFreeRounds = 16;  // beyond the share: the line is far from full
+constexpr int kFreeRounds = 16;  // beyond the share: then the path is far from full
 constexpr double kFreeStepMax = 1.0 / 4;
 constexpr double kFirstStep = 1.0 / 24;  // until the first sign
-constexpr double kFarBelow = 0.7;        // what the line has carried
-constexpr double kPeak = 0.9;            // of the longest queue: it overflows
+constexpr double kFarBelow = 0.7;        // fraction of what the path has carried lately
+constexpr double kPeak = 0.9;            // fraction of the longest queue: overflow is near
 constexpr int kDoubtRounds = 64;
 constexpr double kPeakKeep = 0.9;
 constexpr double kNoisy = 0.003;
 constexpr int kStandingRounds = 10;
 constexpr double kArrivedMost = 2;
-constexpr double kBeforeMost = 1.25;  // of what arrives now: the line may have become slow
-constexpr double kTargetNs = 15e6;    // over the square root of the packets under way
+constexpr double kBeforeMost = 1.25;  // times what arrives now: the path may have become slow
+constexpr double kTargetNs = 15e6;    // divided by the square root of the packets in flight
 constexpr double kTargetMinNs = 1e6;
-constexpr double kTargetMost = 1.0 / 16;  // of the round trip
-// The target is at least so many standard deviations of the jitter: a usual delay is longer by that
-// than the least of thousands.
+constexpr double kTargetMost = 1.0 / 16;  // fraction of the round trip
+// The target is at least this many standard deviations of the jitter. A usual delay is longer by
+// about that than the least of thousands.
 constexpr double kJitters = 6;
-// Where packets have overflowed, delays vary more likely with a queue that others share.
+// After packets have overflowed, delays vary more likely with a queue that others share.
 constexpr double kJittersOverflown = 4;
 constexpr double kOverflowPart = 0.5;
-constexpr double kOwnPackets = 1.5;       // a train of ours is a queue by itself
-constexpr double kTrainsMost = 1.0 / 80;  // of the round trip
+constexpr double kOwnPackets = 1.5;       // our own batch of packets is a queue by itself
+constexpr double kTrainsMost = 1.0 / 80;  // fraction of the round trip
 constexpr int kJudgedRounds = 8;
 constexpr double kLossMargin = 0.02;
 constexpr double kPacketsMin = 4;
@@ -97,7 +97,7 @@ void Wan::on_sample(const Sample& sample) {
                         static_cast<double>(sample.interval.count());
     round_.rate = std::max(round_.rate, rate);
   }
-  // What startup's overshoot lost is known from its end on, and says nothing of what came later.
+  // Losses of startup's overshoot are reported after its end, and say nothing of later round trips.
   if ((sample.phase != 0 && sample.phase != kNoPhase) || sample.now - gave_way_ > 4 * rtt_) {
     startup_reported_ = true;
   }
@@ -105,7 +105,7 @@ void Wan::on_sample(const Sample& sample) {
     round_.loss.covered += sample.covered;
     round_.loss.lost += sample.lost;
   }
-  // What a queue marked it would have dropped: loss that no noise explains.
+  // Without ECN a queue would have dropped what it marked: loss that no noise explains.
   round_.marked |= sample.marked > 0 && (state_ == State::startup || startup_reported_);
   round_.used |= !sample.limited;
   jitter_ = sample.jitter;
@@ -119,7 +119,7 @@ void Wan::on_sample(const Sample& sample) {
   }
   if (state_ == State::startup) {
     window_ += static_cast<double>(sample.newly_delivered_bytes);
-    // Reports of few packets may say more than was under way.
+    // Reports of few packets may say more than was in flight.
     const double most = window_ * 8 / std::max(seconds(rtt_min_), 1e-6);
     rate_ = std::min(std::max(rate_, round_.rate), most);
     queued_ = sample.queueing > std::max(kQueueMin, rtt_min_ / 8) ? queued_ + 1 : 0;
@@ -152,30 +152,31 @@ void Wan::on_round(const Sample& sample) {
 
 void Wan::on_startup_round() {
   const bool lossy = excess();
-  // So much is nobody's noise, and among more than a few packets no chance. The first ones of all
-  // may have come before their peer was ready.
+  // A share above kMax is nobody's noise, and among more than a few packets no chance. The very
+  // first packets may have come before their peer was ready.
   const double most = NoiseFloor::kMax * round_.loss.covered;
   const double chance = round_.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
   const bool flooded = round_.marked || (lossy && round_.loss.covered >= kFloodPackets &&
                                          round_.loss.lost > most + chance);
   const bool seen = queue_was_seen();
   const bool again = std::exchange(flooded_, flooded);
-  // A short call says nothing of growth, but what it lost in a queue is lost.
+  // A round that the application limited says nothing of growth, but its losses in a queue count.
   if ((flooded && (seen || again)) || (lossy && !round_.used && round_.queue_most > target()))
     flat_rounds_ = kFlatRounds;
   if (!round_.used) return;
-  // A burst, or a queue too short to be seen: that one goes on losing in the next round trip.
+  // This is a burst of losses, or a queue too short to be seen. Only the queue goes on losing in
+  // the next round trip.
   if (flooded && !seen && !again) {
     gain_ = 1;
     growing_ = round_.loss;
     return;
   }
-  // A queue begins: the next round trip goes on by less.
+  // A queue begins, so the next round trip grows by less.
   const bool begins = round_.queue_most > 2 * target();
   gain_ = begins ? kCarefulGain : kStartupGain;
   const double grown = startup_rate_ > 0 ? rate_ / startup_rate_ : kTeaches;
   const bool queued = round_.queue_least > target();
-  // Of two growing rounds the first: in the second, the line may have been full already.
+  // The first of two growing rounds teaches: in the second, the path may have been full already.
   if (grown >= kTeaches && round_.queue_most < target() / 2)
     floor_.teach(growing_.covered, growing_.lost);
   growing_ = grown >= kTeaches ? round_.loss : Tally{};
@@ -199,8 +200,8 @@ void Wan::leave_startup(Instant now) {
   enter(State::yield);
 }
 
-// Whether a queue marked, or loss is beyond the floor. A small flow's rounds are too short to tell
-// chance from congestion: several together may.
+// Returns whether a queue marked, or loss is beyond the floor. A small flow's round trip has too
+// few packets to tell chance from congestion. So up to kJudgedRounds count together.
 bool Wan::excess() {
   judged_.covered += round_.loss.covered;
   judged_.lost += round_.loss.lost;
@@ -213,18 +214,19 @@ bool Wan::excess() {
   return is;
 }
 
-// Whether a queue marked, or was longer than the target in the last seconds.
+// Returns whether a queue marked, or was longer than the target in the last 3 to 6 seconds.
 bool Wan::queue_was_seen() const {
   return round_.marked || queue_max_.value() > static_cast<double>(target().count());
 }
 
-// What was taken for an overflow while the floor knew little of bursts may have been one.
+// A burst may have been taken for an overflow while the floor knew little of bursts. If the floor
+// explains it now, the overflow's queue is forgotten.
 void Wan::judge_overflow_again() {
   if (overflow_ && floor_.excess(overflow_->covered, overflow_->lost, kLossMargin) == 0)
     overflow_queue_ = 0;
 }
 
-// The rate is cut for a loss that no queue explains and no mark.
+// Call it when the rate is cut for a loss that neither a queue nor a mark explains.
 void Wan::doubt_losses(Instant now) {
   if (before_losses_ == 0) {
     before_losses_ = rate_;
@@ -235,8 +237,8 @@ void Wan::doubt_losses(Instant now) {
   doubted_.lost += overflow_->lost;
 }
 
-// The floor has learnt so much that it explains them: the line has what it had before, as far as it
-// has carried that.
+// If the floor has since learnt enough to explain the doubted losses, the share is the rate of
+// before them, as far as the path has carried that.
 void Wan::take_back_losses(Instant now) {
   if (before_losses_ == 0) return;
   if (now > doubt_until_) {
@@ -249,7 +251,7 @@ void Wan::take_back_losses(Instant now) {
 }
 
 void Wan::on_seek_round(Instant now) {
-  // What was sent before we gave way says nothing.
+  // Datagrams sent before we gave way say nothing.
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
   judge_overflow_again();
   const bool lossy = excess();
@@ -283,11 +285,11 @@ void Wan::give_way(Instant now, bool by_loss) {
     before_losses_ = 0;
   }
   double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
-  // The line carries what we send, and a queue of before drains: the share is not less for that.
+  // The path carries what we send, and an earlier queue drains: the share is not less for that.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
   if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
-  // What does not arrive stands in the queue. A rate that is much less beside a short one is a busy
-  // host's.
+  // Data that does not arrive stands in the queue. So a rate that is much less beside a short queue
+  // is a busy host's.
   if (!by_loss && round_.queue_most < 2 * target()) share = std::max(share, kShortKeepMin * rate_);
   share_ = share;
   const double drain = static_cast<double>(round_.queue_least.count()) /
@@ -304,7 +306,7 @@ void Wan::grow() {
     rate_ = kKeep * share_;
     return;
   }
-  // What does not arrive is no reason for more, whatever else is known.
+  // While the rate is above kArrivedMost times what arrives, it does not grow.
   if (rate_ > kArrivedMost * std::max(round_.rate, share_)) return;
   if (rate_ > kBeyond * share_ && ++quiet_rounds_ % kQuietRounds == 0) step_ *= 2;
   const double most = quiet_rounds_ < kFreeRounds ? kStepMax : kFreeStepMax;
@@ -312,10 +314,10 @@ void Wan::grow() {
   rate_ += step_ * packet_rate();
 }
 
-// Round trips below our share, whose queue was short, or at most half of one that overflowed: their
-// loss is the network's. One that lost more than the floor explains may be an overflow all the
-// same, unless the line has carried much more lately: without these the floor would know a line's
-// bursts by the short ones alone.
+// Teaches the floor by round trips below our share with a queue that was short, or at most half of
+// one that overflowed: their loss is the network's. A round trip that lost more than the floor
+// explains may be an overflow all the same. It teaches only if the path has carried much more
+// lately. Without such rounds the floor would know a path's bursts by the short ones alone.
 void Wan::learn(bool lossy) {
   const double target_ns = static_cast<double>(target().count());
   const double most = lossy ? target_ns / 2 : std::max(target_ns, kOverflowPart * overflow_queue_);
@@ -326,8 +328,8 @@ void Wan::learn(bool lossy) {
 
 void Wan::on_compete_round(Instant now) {
   rate_ = ceiling_.packets() * packet_rate() * (1 - floor_.value());
-  // Who fills a queue makes it longer than the target. One that is always shorter is a line whose
-  // delay has grown.
+  // A flow that fills a queue makes it longer than the target. If the queue is always shorter, the
+  // path's delay has grown.
   short_rounds_ = round_.queue_most < target() ? short_rounds_ + 1 : 0;
   if (round_.queue_least < target() / 2 || short_rounds_ >= kStandingRounds) {
     share_ = rate_;
@@ -335,7 +337,7 @@ void Wan::on_compete_round(Instant now) {
     quiet_rounds_ = 0;
     return enter(State::seek);
   }
-  // A floor that was learnt beside others who lost, too, is no right for ever.
+  // A floor learnt beside others who lost packets, too, must not hold for ever.
   if (++compete_rounds_ % kDoubtRounds == 0) floor_.decay();
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
   judged_.covered += round_.loss.covered;

@@ -1,21 +1,24 @@
-// For lines that others use and that lose packets by themselves: delay where the queue can be seen,
-// loss beyond the network's own where it cannot, and CUBIC's window beside those who fill queues.
+// Controller for paths that others use and that lose packets by themselves. It goes by delay where
+// the queue can be seen, and by loss beyond the network's own where it cannot. Beside flows that
+// fill queues it uses CUBIC's window.
 //
-// The model is `share_`: what arrives of ours when the line is full. It is measured in every round
+// The model is `share_`: our throughput when the bottleneck is full. It is measured in every round
 // trip that shows a *sign*: a queue that stands above the target all the round, or excess loss.
 //
 // 1. **After a sign** the rate is a little less than the share that was measured in it, and the
-//    queue is let go first. From there it returns to the share at once, and beyond it by a packet a
-//    round trip, then by two, four, eight: a line that has become free is taken in a few round
-//    trips. All who share a line add alike and give way in proportion, so shares become equal.
-// 2. **The target** is less for who sends more (1 / sqrt(window), as Swift's). It is at most half
+//    queue is drained first. From there the rate returns to the share at once, and beyond it by a
+//    packet a round trip, then by two, four, eight: a path that has become free is filled in a few
+//    round trips. All who share a path add alike and give way in proportion, so shares become
+//    equal.
+// 2. **The target** is less for a larger window (1 / sqrt(window), as Swift's). It is at most half
 //    of the longest queue that was seen when packets overflowed, and at least what delays vary by
 //    themselves (delay_jitter.h).
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
-//    round trips in which we sent less than our share and the queue was never half the target. An
-//    overflow that the floor explains later was none, and what was given way for it is taken back.
-// 4. **Others who fill the queue.** Where it never falls below the target though we gave way for
-//    some round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty once.
+//    round trips in which we sent less than our share and the queue stayed short (learn()). If the
+//    floor explains an overflow later, it was none, and the cut for it is taken back.
+// 4. **Others who fill the queue.** If the queue never falls below the target though we gave way
+//    for some round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty
+//    once.
 #pragma once
 
 #include <optional>
@@ -40,14 +43,14 @@ class Wan final : public Controller {
     double covered = 0;
     double lost = 0;
   };
-  // What one round trip showed
+  // Measurements of one round trip.
   struct Round {
     Tally loss;
-    double rate = 0;  // the largest that was measured
+    double rate = 0;  // the largest that was measured, bits per second
     Duration queue_least{std::chrono::hours(1)};
     Duration queue_most{0};
-    bool used = false;    // we limited what was sent
-    bool marked = false;  // a queue marked some of it
+    bool used = false;    // the controller limited what was sent
+    bool marked = false;  // a queue marked some datagrams
   };
 
   void enter(State state);
@@ -67,49 +70,49 @@ class Wan final : public Controller {
   void update_pace();
 
   Duration target() const;
-  double packets() const;  // under way at the present rate
+  double packets() const;  // in flight at the present rate
   double packet_rate() const;
 
   State state_ = State::startup;
   Pace pace_{.bits_per_second = 10 * kPacketBytes * 8 / 1e-3,
              .in_flight_bytes = static_cast<std::uint64_t>(10 * kPacketBytes)};
   Duration rtt_{0};      // smoothed
-  Duration rtt_min_{0};  // of all links, smoothed by use
+  Duration rtt_min_{0};  // over all links, weighted by use
   double rate_ = 0;      // bits per second that are to arrive
-  double share_ = 0;     // that arrived when the line was last full
-  double drain_ = 1;     // of the rate, for the round trip in which a queue is let go
+  double share_ = 0;     // bits per second that arrived when the path was last full
+  double drain_ = 1;     // factor on the rate, for the round trip in which a queue drains
   double step_ = 1;      // packets a round trip
   int quiet_rounds_ = 0;
-  int standing_rounds_ = 0;  // the queue did not fall below the target
+  int standing_rounds_ = 0;  // in which the queue did not fall below the target
   double before_ = 0;        // the rate when it began to stand
   int lossy_rounds_ = 0;
   int compete_rounds_ = 0;
-  int short_rounds_ = 0;  // that competed beside a queue shorter than the target
-  Duration jitter_{0};    // of the latest sample
+  int short_rounds_ = 0;  // competing beside a queue shorter than the target
+  Duration jitter_{0};    // in the latest sample
   Instant gave_way_{0};
   Instant round_began_{0};
   Round round_;
-  Tally judged_;  // some rounds
+  Tally judged_;  // losses in the latest round trips
   int judged_rounds_ = 0;
-  // The longest queue, while packets overflowed; ns
+  // Longest queue of the last 3 to 6 seconds, ns.
   WindowedMax queue_max_;
   Instant queue_window_began_{0};
-  double overflow_queue_ = 0;
+  double overflow_queue_ = 0;      // longest queue when packets overflowed, ns; 0 if unknown
   WindowedMax carried_;            // bits per second that arrived
-  std::optional<Tally> overflow_;  // the losses that said so; none where a queue marked
+  std::optional<Tally> overflow_;  // the losses that showed it; unset if a queue marked
   NoiseFloor floor_;
-  // Losses for which we gave way, and nothing else said so: the floor may explain them later.
+  // Losses for which we gave way without any other sign. The floor may explain them later.
   Tally doubted_;
-  double before_losses_ = 0;  // the rate before the first of them; 0: there are none
+  double before_losses_ = 0;  // the rate before the first of them, or 0
   Instant doubt_until_{0};
   CubicCeiling ceiling_;
-  // Of startup
+  // State of startup.
   double window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
   double startup_rate_ = 0;
   int flat_rounds_ = 0;
-  bool flooded_ = false;  // the round before
+  bool flooded_ = false;  // the round before lost too much for noise
   int queued_ = 0;        // samples in a row that found a queue
-  Tally growing_;         // the round before, if startup grew in it
+  Tally growing_;         // losses of the round before, if startup grew in it
   double gain_ = 2.77;
   bool startup_reported_ = false;
 };

@@ -9,8 +9,7 @@
 
 namespace leeway::device {
 
-// What a graph holds of an operation. Its words are reset by each replay; a stream writes and waits
-// for 1.
+// An operation that a graph keeps. Each replay resets its words; a stream writes and waits for 1.
 struct Capture::Operation {
   static constexpr std::uint32_t kReached = 1;
 
@@ -20,7 +19,7 @@ struct Capture::Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // A host function of the graph, before any other node of the operation.
+  // A host function of the graph, which runs before any other node of the operation.
   static void begin(void* argument) {
     auto& self = *static_cast<Operation*>(argument);
     for (const Pending& one : self.steps) {
@@ -30,7 +29,7 @@ struct Capture::Operation {
     }
     self.progress.add_replay(self.lane, self.steps);
   }
-  // The graph and all of its copies are gone. No call of CUDA is allowed here.
+  // Called when the graph and all of its copies are gone. It must make no call of CUDA.
   static void destroy(void* argument) { delete static_cast<Operation*>(argument); }
 
   Progress& progress;
@@ -91,8 +90,8 @@ Result<Capture::Where> Capture::where(cuda::Stream stream) const {
   return out;
 }
 
-// The first stream goes on after the others, and after the inputs of the lane's last operation in
-// this graph: all ranks begin them in one order.
+// Lets the first stream go on after the others, and after the inputs of the lane's last operation
+// in this graph. So all ranks begin these operations in one order.
 Status Capture::join_streams(const Transfer& transfer, const Where& where) {
   const Driver& driver = stager_.driver_;
   Lane& lane = *transfer.lane;
@@ -214,7 +213,7 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
 
 Status Capture::run(std::span<const Transfer> transfers) {
   std::vector<const Operation*> operations;
-  // Inputs of all come first, then sums of all: another lane's may be what one waits for.
+  // Inputs of all come first, then sums of all: one may wait for another lane's.
   for (const Transfer& one : transfers) {
     const ContextScope scope(stager_.driver_, one.lane->device().context());
     const auto graph = where(one.streams.front());

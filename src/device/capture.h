@@ -1,9 +1,9 @@
-// One call's work on streams that are being captured into a graph.
+// Enqueues one call's work on streams that are being captured into a graph.
 //
-// A graph has, for each operation: a function of the host that says "this operation begins again",
-// copies to staging, waits for words, copies back; or kernels in the place of copies. Every replay
-// is a new operation to the network.
-// Staging and words are the operation's own, and live as long as the graph.
+// For each operation a graph has a host function that says "this operation begins again", copies to
+// staging, waits for words, and copies back; or kernels in the place of copies. Every replay is a
+// new operation to the network. Staging and words belong to the operation, and live as long as the
+// graph.
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@ namespace leeway::device {
 
 class Capture {
  public:
-  // Whether the transfers' streams are being captured: all, or none. kUnsupported: some are.
+  // Returns whether all streams of the transfers are being captured. Returns kUnsupported if only
+  // some are.
   static Result<bool> of(const Driver& driver, std::span<const Transfer> transfers);
 
   explicit Capture(Stager& stager) : stager_(stager), lock_(stager.mutex_) {}

@@ -1,6 +1,6 @@
-// The part of the CUDA driver's binary interface that Leeway calls, declared in our own words, so
-// that this room builds where no CUDA toolkit is. tests/unit/device/cuda_abi_test.cc compares it
-// with NVIDIA's cuda.h where that is installed.
+// The part of the CUDA driver's binary interface that Leeway calls. It is declared here, so that
+// this room builds without a CUDA toolkit. tests/unit/device/cuda_abi_test.cc compares it with
+// NVIDIA's cuda.h if that is installed.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ inline constexpr Code kNotInitialized = 3;
 inline constexpr Code kInvalidContext = 201;
 inline constexpr Code kNotSupported = 801;
 
-// The version of each function's signature that is asked for.
+// Requested version of each function's signature.
 inline constexpr int kVersion = 12000;
 
 // CUpointer_attribute.
@@ -54,7 +54,7 @@ inline constexpr int kAttributePciDevice = 34;
 inline constexpr int kAttributePciDomain = 50;
 
 inline constexpr unsigned kStreamNonBlocking = 1;
-inline constexpr int kHighestPriority = -1000;  // the driver takes the device's highest for it
+inline constexpr int kHighestPriority = -1000;  // the driver uses the device's highest instead
 inline constexpr unsigned kEventWithoutTiming = 2;
 inline constexpr unsigned kHostPortable = 1;
 inline constexpr unsigned kHostDeviceMapped = 2;
@@ -88,7 +88,7 @@ struct Copy2D {
   std::size_t height;
 };
 
-// name, parameters: all functions that are called. cuGetProcAddress gives their addresses.
+// Names and parameters of all functions that are called. cuGetProcAddress gives their addresses.
 #define LEEWAY_CUDA_FUNCTIONS(CALL)                                                               \
   CALL(cuInit, (unsigned flags))                                                                  \
   CALL(cuDriverGetVersion, (int* version))                                                        \

@@ -50,7 +50,7 @@ Status Driver::load(const char* library) {
 Result<const Driver*> Driver::open(const char* library) {
   auto driver = std::unique_ptr<Driver>(new Driver);
   if (Status status = driver->load(library); !status.ok()) return status;
-  return static_cast<const Driver*>(driver.release());  // as long as the process
+  return static_cast<const Driver*>(driver.release());  // lives as long as the process
 }
 
 Status Driver::error(const char* what, cuda::Code code) const {
@@ -70,7 +70,7 @@ PointerKind Driver::kind_of(const void* pointer) const {
   void* values[] = {&type, &managed, &ordinal};
   const cuda::Code code =
       call.cuPointerGetAttributes(3, attributes, values, reinterpret_cast<cuda::Address>(pointer));
-  // Without a context nothing is memory of CUDA's making.
+  // Without a context, CUDA has made no memory.
   if (code != cuda::kSuccess || type == 0) return {};
   using Where = PointerKind::Where;
   if (managed != 0) return {Where::managed, ordinal};

@@ -1,5 +1,5 @@
-// The CUDA driver, where there is one: libcuda.so.1 by dlopen, its functions by cuGetProcAddress.
-// Never the CUDA runtime: programs bring their own version of that.
+// The CUDA driver, if there is one: libcuda.so.1 by dlopen, its functions by cuGetProcAddress. The
+// CUDA runtime is never used: programs bring their own version of that.
 #pragma once
 
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace leeway::device {
 
-// What kind of memory a pointer points to, as far as the driver knows.
+// Kind of the memory at a pointer, as far as the driver knows.
 struct PointerKind {
   enum class Where {
-    unknown,  // to the driver: pageable host memory, or none at all
+    unknown,  // to the driver: pageable host memory, or no memory at all
     pinned,   // host memory that the driver knows
     managed,  // moves between host and devices
     device,
   };
   Where where = Where::unknown;
-  int ordinal = -1;  // the device, where it is not unknown
+  int ordinal = -1;  // the device, unless `where` is unknown
 
-  // Work on a stream may read and write it.
+  // Returns whether work on a stream may read and write it.
   bool on_streams() const { return where != Where::unknown; }
 };
 
 class Driver {
  public:
-  // Opens and initialises the driver. kUnavailable: there is none, or it has no device; the text
-  // says which, and that memory is host memory then.
+  // Opens and initialises the driver. Returns kUnavailable if there is none, or if it has no
+  // device. The text says which, and that all memory counts as host memory then.
   static Result<const Driver*> open(const char* library = "libcuda.so.1");
 
   PointerKind kind_of(const void* pointer) const;
-  // CUDA's own name and sentence of a code, after what was asked of it. kUnavailable.
+  // Returns kUnavailable with `what`, and CUDA's own name and sentence for the code.
   Status error(const char* what, cuda::Code code) const;
   int devices() const { return devices_; }
   // As cuDriverGetVersion: 12040 for 12.4.
@@ -66,8 +66,8 @@ class Driver {
   int version_ = 0;
 };
 
-// Makes a context current on this thread, for the life of the object. Calls that would break
-// another thread's capture of a graph, such as the allocation of memory, are allowed meanwhile.
+// Makes a context current on this thread, for the life of the object. Meanwhile calls are allowed
+// that would break another thread's capture of a graph, such as the allocation of memory.
 class ContextScope {
  public:
   ContextScope(const Driver& driver, cuda::Context context);
@@ -80,14 +80,14 @@ class ContextScope {
   int capture_mode_ = cuda::kCaptureRelaxed;
 };
 
-// The context in which this thread works: its current one if it is of this device, else the
-// device's primary context. Ordinal -1: of the current device, or of device 0.
+// The context in which this thread works: its current one if that is on the device, else the
+// device's primary context. Ordinal -1 means the current device, or device 0.
 struct DeviceContext {
   cuda::Context context = nullptr;
   int ordinal = 0;
 };
 Result<DeviceContext> context_of(const Driver& driver, int ordinal);
-// The device that is current on this thread; 0 where none is.
+// Returns the device that is current on this thread, or 0 if there is none.
 int current_device(const Driver& driver);
 
 }  // namespace leeway::device

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A step with kernels takes thirteen entries of the driver's queues, where one with copies takes
-// six at most.
+// A step with kernels takes thirteen entries of the driver's queues; one with copies takes six at
+// most.
 constexpr int kStepsForKernels = 3;
 
 // The steps of each lane, by the order of the transfers.
@@ -57,7 +57,7 @@ void Enqueue::wait_here(const Condition& condition) {
 }
 
 Status Enqueue::run(std::span<const Transfer> transfers) {
-  // Before the first stream waits for us: several transfers may share one.
+  // This comes before the first stream waits for us: several transfers may share one.
   for (const Transfer& one : transfers) {
     if (Status status = wait_for_streams(one); !status.ok()) return status;
   }
@@ -125,7 +125,7 @@ Result<Device::Block> Enqueue::place(const Lane& lane, std::size_t bytes) {
     const auto block = device.place(bytes, over_);
     if (!block.ok()) return block.status();
     if (*block) return **block;
-    // In the way is a row of this call, its present row, or a call that waits without the mutex.
+    // A row of this call, its present row, or a call that waits without the mutex is in the way.
     Status status = rows_.empty() ? device.grow(bytes) : close_oldest();
     if (!status.ok()) return status;
   }
@@ -141,7 +141,7 @@ Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
   if (Status status = wait_for_word(driver, lane.inputs(), earlier, &Words::released);
       !status.ok() || earlier.ready())
     return status;
-  // The streams of an aborted communicator pass by copies that are still to come.
+  // Streams of an aborted communicator may pass by copies that are still to come.
   return wait_for_word(driver, lane.inputs(), earlier, &Words::ready);
 }
 
@@ -210,7 +210,7 @@ Status Enqueue::output(const Open& open) {
   Device& device = enter(*open.transfer->lane);
   StepKernels* const kernels = open.step->kernels.get();
   if (kernels != nullptr) {
-    // They write to the user's memory: the user's stream waits for them, too.
+    // The kernels write to the user's memory, so the user's stream waits for them, too.
     if (Status status = wait_for_word(driver, stream, signal, &Words::reduced); !status.ok())
       return status;
   }
@@ -259,7 +259,7 @@ Status Enqueue::wait_for_room(Lane& lane) {
   auto& steps = lane.in_flight_;
   while (!steps.empty() && steps.front().settled()) steps.pop_front();
   if (steps.size() < kStepsInFlightMax) return Status();
-  // Whatever the oldest step needs of this call is enqueued then.
+  // Enqueues everything that the oldest step needs of this call.
   if (Status status = close_all(); !status.ok()) return status;
   const Signal oldest = steps.front();
   wait_here([&] { return oldest.settled(); });

@@ -1,9 +1,10 @@
-// One call's work, enqueued.
+// Enqueues one call's work.
 //
 // Steps of several lanes go side by side: the first step of every lane, then the second of every
 // lane. Inputs of as many rows as the ring holds come first, so that the copies of several steps
-// overlap; then the output of the oldest row makes room for the input of the next. Kernels that sum
-// are enqueued for all open rows before the first output: outputs wait for other ranks' sums.
+// overlap. Then the output of the oldest row makes room for the input of the next. Kernels that sum
+// are enqueued for all open rows before the first output, because outputs wait for other ranks'
+// sums.
 #pragma once
 
 #include <deque>
@@ -21,7 +22,7 @@ class Enqueue {
   Status run(std::span<const Transfer> transfers);
 
  private:
-  // A step whose input is enqueued, and its output is not.
+  // A step of which the input is enqueued, and the output is not.
   struct Open {
     const Transfer* transfer = nullptr;
     const Step* step = nullptr;
@@ -44,7 +45,7 @@ class Enqueue {
   Status wait_for_room(Lane& lane);
   Status let_streams_wait(const Transfer& transfer);
   Status wait_until_settled(Lane& lane, const Signal& earlier);
-  // Until it is true; without the mutex meanwhile.
+  // Waits until the condition is true, without the mutex meanwhile.
   template <typename Condition>
   void wait_here(const Condition& condition);
   // Makes the device's context current.
@@ -55,8 +56,8 @@ class Enqueue {
   std::optional<ContextScope> scope_;
   const Device* current_ = nullptr;
   std::deque<Row> rows_;      // open, oldest first
-  std::size_t reduced_ = 0;   // of them, the first: their sums are enqueued
-  std::vector<Signal> over_;  // of leases where the step's block lies
+  std::size_t reduced_ = 0;   // leading rows whose sums are enqueued
+  std::vector<Signal> over_;  // signals of leases that had the step's block before
 };
 
 }  // namespace leeway::device

@@ -11,10 +11,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Looks in vain before the thread sleeps in between: about 20 us, less than a small operation
-// takes.
+// Looks without result before the thread sleeps in between. They take about 20 us, less than a
+// small operation.
 constexpr int kLooks = 100;
-// A stream may be busy for milliseconds before it comes to us; the thread then costs 2 % of a core.
+// Longest pause. A stream may be busy for milliseconds before it reaches us; the thread then costs
+// 2 % of a core.
 constexpr microseconds kPauseMax{50};
 
 void pause_after(int looks) {

@@ -16,18 +16,19 @@ namespace leeway::device {
 
 class Device;
 
-// A step whose input is on its way to staging.
+// A step whose input is being copied to staging.
 struct Pending {
   Site site;
   std::function<void(std::byte*, std::function<void()>)> run;
   std::shared_ptr<StepKernels> kernels;
 };
 
-// Of one communicator on one device. Steps begin in the order in which they were enqueued; those of
-// graphs, in the order in which their streams got there.
+// The steps of one communicator on one device. They begin in the order in which they were enqueued.
+// Those of graphs begin in the order in which their streams reach them.
 class Lane {
  public:
-  // `inputs`: a stream of its own, for copies into staging; an event of its own.
+  // `inputs`: a stream for copies into staging. `captured`: an event. Both belong to the lane
+  // alone.
   Lane(Device& device, cuda::Stream inputs, cuda::Event captured)
       : device_(device), inputs_(inputs), captured_(captured) {}
   // Gives both back to the device. Makes no call of CUDA.
@@ -45,44 +46,47 @@ class Lane {
 
   Device& device_;
   const cuda::Stream inputs_;
-  // Of Progress, by its mutex.
+  // State of Progress, under its mutex.
   std::deque<Pending> called_;
   std::deque<Pending> replayed_;
   bool listed_ = false;
   bool ended_ = false;
-  // Of Enqueue, by the stager's mutex: enqueued, and perhaps not released.
+  // State of Enqueue, under the stager's mutex: steps that are enqueued, and perhaps not released.
   std::deque<Signal> in_flight_;
-  // Of Capture: the last operation in the graph that is being captured.
+  // State of Capture: the last operation in the graph that is being captured.
   unsigned long captured_in_ = 0;
   const cuda::Event captured_;
 };
 
-// One thread: it looks whether streams wrote that an input is ready, and begins that step. It makes
-// no call of CUDA. It sleeps while no lane has a step, and between looks, the longer the more of
-// them were in vain.
+// One thread that looks whether streams wrote that an input is ready, and begins that step. It
+// makes no call of CUDA. It sleeps while no lane has a step, and between looks. The more looks were
+// without result, the longer it sleeps.
 class Progress {
  public:
-  // Once; kResourceExhausted: no thread can be had. exit() ends it: what did not begin is dropped.
+  // Starts the thread, once. Returns kResourceExhausted if no thread can be had. exit() ends the
+  // thread; steps that did not begin are dropped then.
   Status start();
   void add(const std::shared_ptr<Lane>& lane, Pending step);
-  // A graph's stream got to an operation. May be called by a host function: it never blocks.
+  // Call it when a graph's stream reaches an operation. A host function may call it: it never
+  // blocks.
   void add_replay(const std::shared_ptr<Lane>& lane, const std::vector<Pending>& steps);
-  // All that did not begin is done now; so is what is added later.
+  // Drops all steps that did not begin, and those that are added later. Streams that wait for them
+  // go on.
   void end(Lane& lane);
-  // Until all that was added by calls has begun.
+  // Waits until all steps that calls added have begun.
   void wait_begun(const Lane& lane);
 
  private:
   void loop(const std::stop_token& stop);
   bool take_ready(std::vector<Pending>& out);
-  // By who holds the mutex.
+  // The caller holds the mutex.
   void list(const std::shared_ptr<Lane>& lane);
 
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::condition_variable begun_;
   bool over_ = false;                         // the process is ending
-  bool beginning_ = false;                    // steps that are in no lane any more
+  bool beginning_ = false;                    // some steps have left their lane, and are beginning
   std::vector<std::shared_ptr<Lane>> lanes_;  // with steps that did not begin
   Thread thread_;
 };

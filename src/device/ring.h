@@ -1,7 +1,7 @@
-// Which part of a ring of staging memory a step gets. Arithmetic only.
+// Places the staging memory of steps in a ring. Arithmetic only.
 //
 // Leases are given one behind the other and end in any order. A lease is closed once the work that
-// ends it is enqueued; only over closed ones may a new one lie, and whoever gets it waits for their
+// ends it is enqueued. A new lease may lie only over closed ones, and its owner waits for their
 // signals first.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace leeway::device {
 
 class Ring {
  public:
-  // Every lease begins at a multiple: of a page, which copy engines like.
+  // Every lease begins at a multiple of a page, which suits copy engines.
   static constexpr std::size_t kAlignment = 4096;
 
   explicit Ring(std::size_t bytes) : bytes_(bytes) {}
@@ -27,13 +27,14 @@ class Ring {
     std::size_t offset = 0;
     std::uint64_t number = 0;
   };
-  // `over`: gets the signals of all that had any of this memory last. Nothing, and no change: a
-  // lease that is not closed is in the way, or the ring is smaller.
+  // Gives a lease. `over` gets the signals of all leases that had any of this memory last. Returns
+  // nullopt, without a change, if a lease that is not closed is in the way, or if the ring is
+  // smaller.
   std::optional<Lease> place(std::size_t bytes, const Signal& signal, std::vector<Signal>& over);
   void close(const Lease& lease);
 
  private:
-  // Memory and who had it last: a lease, or what later ones left of it.
+  // Memory with its last owner: a lease, or the rest of it that later ones left.
   struct Entry {
     std::size_t end = 0;
     Signal signal;
@@ -41,13 +42,13 @@ class Ring {
     bool closed = false;
   };
   using Entries = std::map<std::size_t, Entry>;
-  // The first that ends behind `begin`.
+  // Returns the first entry that ends behind `begin`.
   Entries::iterator first_behind(std::size_t begin);
 
   const std::size_t bytes_;
   std::size_t next_ = 0;  // where the last lease ends
   std::uint64_t leases_ = 0;
-  Entries entries_;  // by where they begin; none has memory of another
+  Entries entries_;  // by their begin; they do not overlap
 };
 
 }  // namespace leeway::device

@@ -7,7 +7,7 @@
 namespace leeway::device {
 namespace {
 
-// Lines that are made at a time: a page.
+// Number of lines that are made at a time: a page.
 constexpr std::size_t kLines = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Words of pinned memory by which streams and the host tell each other how far a step is.
+// Words of pinned memory by which streams and the host tell each other the progress of a step.
 #pragma once
 
 #include <atomic>
@@ -10,27 +10,27 @@
 
 namespace leeway::device {
 
-// A cache line. Each word only grows, as a signed difference tells: a wait for an older value is
-// satisfied by a newer one, so that a line may be used again while somebody still has to look.
+// A cache line of such words. Each word only grows, as signed differences: a wait for an older
+// value is satisfied by a newer one. So a line may be used again while somebody still has to look.
 struct alignas(64) Words {
-  std::uint32_t ready = 0;     // a stream: the input lies in staging
-  std::uint32_t done = 0;      // the host: the network is done with the staging
-  std::uint32_t released = 0;  // a stream: the output lies where it belongs
-  // Of steps with kernels (transfer.h).
-  std::uint32_t reached = 0;  // a stream: the input may be read, and the staging is the step's
-  std::uint32_t begun = 0;    // the host: staging says what to encode
-  std::uint32_t landed = 0;   // the host: staging has what to sum
-  std::uint32_t reduced = 0;  // a stream: the sum is encoded, and lies where it belongs
+  std::uint32_t ready = 0;     // by a stream: the input is in staging
+  std::uint32_t done = 0;      // by the host: the network is done with the staging
+  std::uint32_t released = 0;  // by a stream: the output is in its place
+  // For steps with kernels (transfer.h).
+  std::uint32_t reached = 0;  // by a stream: the input may be read, and the staging is the step's
+  std::uint32_t begun = 0;    // by the host: staging says what to encode
+  std::uint32_t landed = 0;   // by the host: the contributions are in staging
+  std::uint32_t reduced = 0;  // by a stream: the sum is encoded, and in its place
 };
 using Word = std::uint32_t Words::*;
 
 // One use of such a line.
 //
-// The host writes one of two values. Kernels do what staging says where they find value(), and
-// nothing where they find the next one: that step was dropped. Waits are satisfied by both.
+// The host writes one of two values. Kernels that find value() do what staging says. Kernels that
+// find the next value do nothing, because that step was dropped. Both values satisfy waits.
 class Signal {
  public:
-  // From one use of a line to the next.
+  // Difference of values from one use of a line to the next.
   static constexpr std::uint32_t kStride = 2;
 
   Signal() = default;
@@ -44,16 +44,16 @@ class Signal {
   bool ready() const { return is(&Words::ready); }
   bool done() const { return is(&Words::done); }
   bool released() const { return is(&Words::released); }
-  // Streams touch neither the line nor the staging of this use any more.
+  // Returns whether streams are done with the line and the staging of this use.
   bool settled() const { return ready() && released(); }
-  // What was written to the staging before is seen by whoever sees this.
+  // Writes a word. A reader of it sees what was written to the staging before.
   void tell(Word word) const { store(word, value_); }
   void finish() const { tell(&Words::done); }
-  // Nothing comes of the step, or of the rest of it: all that waits for the host goes on.
+  // Drops the step, or the rest of it. Everything that waits for the host goes on.
   void drop() const {
     for (const Word word : {&Words::begun, &Words::landed, &Words::done}) store(word, value_ + 1);
   }
-  // Where streams see a word, and the value they write and wait for.
+  // Address of a word for streams, and the value that they write and wait for.
   cuda::Address address(Word word) const {
     const auto* const line = reinterpret_cast<const std::byte*>(words_);
     const auto* const place = reinterpret_cast<const std::byte*>(&(words_->*word));
@@ -72,14 +72,14 @@ class Signal {
   std::uint32_t value_ = 0;
 };
 
-// Memory that the processor and all devices see.
+// Memory that the processor and all devices can access.
 struct Pinned {
   std::byte* memory = nullptr;
   cuda::Address mapped = 0;
   std::size_t bytes = 0;
 };
-// Never given back: to free pinned memory waits for all streams, and one may wait for us.
-// kResourceExhausted: the limit of locked memory, or none left.
+// The memory is never freed: freeing pinned memory waits for all streams, and one may wait for us.
+// Returns kResourceExhausted if the limit of locked memory is reached, or no memory is left.
 Result<Pinned> allocate_pinned(const Driver& driver, std::size_t bytes);
 
 // The lines of one device. A line is used again when its last use is settled.

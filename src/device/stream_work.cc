@@ -5,7 +5,7 @@
 namespace leeway::device {
 namespace {
 
-// CU_DEVICE_ATTRIBUTE_MAX_PITCH, of all devices so far.
+// CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so far.
 constexpr std::size_t kPitchMax = (std::size_t{1} << 31) - 1;
 
 cuda::Address address_of(const std::byte* memory) {

@@ -1,4 +1,4 @@
-// What is put on streams: copies of rows, and words written and waited for.
+// Puts work on streams: copies of rows, and writing and waiting for words.
 #pragma once
 
 #include "device/driver.h"
@@ -8,18 +8,18 @@
 namespace leeway::device {
 
 enum class Direction { to_staging, from_staging };
-// kUnavailable, as all below.
+// Returns kUnavailable if CUDA refuses, as all functions below.
 Status copy_rows(const Driver& driver, const Copy& copy, std::byte* staging, Direction direction,
                  cuda::Stream stream);
 
-// The stream writes a word of the signal, when all before is done. `by_host`: a function of the
-// host does it, where streams cannot.
+// The stream writes a word of the signal when all earlier work is done. `by_host`: a host function
+// writes it, for streams that cannot.
 Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word,
                   bool by_host);
 // The stream waits until a word has the signal's value or a later one.
 Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word);
 
-// The status of a call of CUDA.
+// Converts the result of a CUDA call to a status.
 Status checked(const Driver& driver, const char* what, cuda::Code code);
 
 }  // namespace leeway::device

@@ -1,10 +1,10 @@
-// The arithmetic of device codecs on 16 elements, for device and host compilers alike: from floats
-// to codes and back, with the bits of src/codec.
+// The arithmetic of device codecs on 16 elements, for device and host compilers alike. It converts
+// floats to codes and back, with the bits of src/codec.
 //
 // Scales, random bits and conversions to 16 bits are src/codec's own functions (block_scale.h,
-// random_bytes.h, element.h), which device compilers take because they are constexpr. Only what
-// each element of a small format costs is written anew here. Compilers must neither fuse products
-// with sums nor flush subnormals: -fmad=false -ftz=false.
+// random_bytes.h, element.h), which device compilers take because they are constexpr. Only the work
+// on each element of a small format is written anew here. Compilers must neither fuse products with
+// sums nor flush subnormals: -fmad=false -ftz=false.
 #pragma once
 
 #include <bit>
@@ -29,8 +29,8 @@ struct Slice {
   float values[kSliceElements];
 };
 
-// The codes of a slice as they lie in a packet: element 0 in the lowest bits of word 0. Also the
-// elements of a tensor, which have 16 or 32 bits.
+// The codes of a slice as they lie in a packet, with element 0 in the lowest bits of word 0. It
+// also holds elements of a tensor, which have 16 or 32 bits.
 template <int bits>
 struct SliceCodes {
   static constexpr unsigned kWords = kSliceElements * bits / 32;
@@ -80,7 +80,7 @@ class LargestMagnitude {
 
  private:
   std::int32_t largest_positive_ = 0;
-  std::uint32_t largest_negative_ = 0;  // the largest positive one, where there is none
+  std::uint32_t largest_negative_ = 0;  // if there is none, the largest positive one
 };
 
 LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
@@ -92,15 +92,16 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 
 // ---- elements to codes ----
 
-// Adding it rounds a small float to an integer, to nearest with ties to even. The sum's lowest bits
-// are that integer.
+// Adding this rounds a small float to an integer, to nearest with ties to even. The sum's lowest
+// bits are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
-// The code of a magnitude of E2M1 below 2^7 in units of 2^-fraction_bits, code and fraction as one
-// integer, to the nearest unit: in the last 16 bits of a float from kOntoIntegers up. It may be
-// above the largest code, 7. Codes over values are three straight pieces, each flatter than the one
-// before: the code is the least of three lines. Rounding keeps the order of values, so lines may be
-// rounded first; and that of positive floats is the order of their bits.
+// Returns the code of a magnitude of E2M1 below 2^7, in units of 2^-fraction_bits and to the
+// nearest unit. Code and fraction are one integer, in the last 16 bits of a float from
+// kOntoIntegers up. It may be above the largest code, 7. Codes over values are three straight
+// pieces, each flatter than the one before, so the code is the least of three lines. Rounding keeps
+// the order of values, so lines may be rounded first. The order of positive floats is the order of
+// their bits.
 template <int fraction_bits>
 LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
@@ -113,11 +114,11 @@ LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   return smaller(smaller(below_two, below_four), above);
 }
 
-// The same of any other format and any finite magnitude, without kOntoIntegers. Saturates at the
+// The same for any other format and any finite magnitude, without kOntoIntegers. Saturates at the
 // largest finite code.
 template <Minifloat element, int fraction_bits>
 LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
-  // A power of two is added under which the last bit of the sum is worth one unit.
+  // Adds a power of two under which the last bit of the sum is worth one unit.
   constexpr int kShift = 23 - element.mantissa_bits - fraction_bits;
   constexpr std::uint32_t kExponentMin = static_cast<std::uint32_t>(element.exponent_min + 127)
                                          << 23;
@@ -133,30 +134,30 @@ LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
 // The largest magnitude that e2m1_codes() takes, in units of the scale.
 inline constexpr float kE2m1Most = 64.0f;
 
-// What elements are multiplied by (block_scale.h).
+// The factor on elements (block_scale.h).
 struct Inverse {
   float inverse = 1.0f;
   float rest = 0.0f;
 };
 
-// An element over its scale. `rests`: there may be one.
+// Returns an element over its scale. `rests`: there may be a rest.
 template <bool rests>
 LEEWAY_GPU float over_scale(float value, const Inverse& scale) {
   if constexpr (rests) return fused(value, scale.inverse, value * scale.rest);
   return value * scale.inverse;
 }
 
-// Codes of E2M1, two elements to a word until they are codes: half the instructions for one each.
+// Codes of E2M1. Two elements share a word until they are codes, which halves the instructions.
 template <bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
                                     const PhiloxCounter& random) {
   constexpr int kFractionBits = stochastic ? 8 : 0;
   constexpr std::uint32_t kLargest = std::uint32_t{0x00070007} << kFractionBits;
-  // Where a code's sign is in half a word.
+  // Bit of a code's sign in half a word.
   constexpr int kSignAt = kFractionBits + 3;
   constexpr std::uint32_t kSigns = std::uint32_t{0x00010001} << kSignAt;
-  // Elements i and i + 2: their codes in the low bits of two bytes, which are bytes 0 and 2, or 1
-  // and 3 where there are fractions below.
+  // Elements i and i + 2: their codes are in the low bits of two bytes. These are bytes 0 and 2, or
+  // 1 and 3 if there are fractions below.
   const auto two_codes = [&](unsigned i) {
     const float a = slice.values[i];
     const float b = slice.values[i + 2];
@@ -181,7 +182,7 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
   return codes;
 }
 
-// Each element over its scale, at most kE2m1Most.
+// Returns each element over its scale, at most kE2m1Most in magnitude.
 template <bool rests>
 LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   Slice limited;
@@ -195,9 +196,10 @@ LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   return limited;
 }
 
-// The elements over their scale, rounded: to nearest, or by byte j of `random` for element j.
-// Inverse 0: the block is blank (block_scale.h), and its codes are 0 whatever its elements are.
-// `fits`: the scale is that of these elements, and not of a bound that they may be far beyond.
+// Returns the elements over their scale, rounded to nearest, or by byte j of `random` for element
+// j. If the inverse is 0, the block is blank (block_scale.h), and its codes are 0 whatever its
+// elements are. `fits`: the scale is that of these elements, and not of a bound that they may be
+// far beyond.
 template <Minifloat element, bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
                                                   bool fits, const PhiloxCounter& random) {
@@ -228,7 +230,7 @@ LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inve
 
 // ---- codes to values ----
 
-// To the left, or to the right by a negative number of bits.
+// Shifts to the left, or to the right by a negative number of bits.
 template <int bits>
 LEEWAY_GPU std::uint32_t moved(std::uint32_t word) {
   if constexpr (bits >= 0) {
@@ -238,14 +240,14 @@ LEEWAY_GPU std::uint32_t moved(std::uint32_t word) {
   }
 }
 
-// The value of any code of the format, which lies so many bits up in a word.
+// Returns the value of any code of the format. The code lies `at` bits up in the word.
 template <Minifloat element, int at = 0>
 LEEWAY_GPU float code_value(std::uint32_t word) {
   constexpr std::uint32_t kSignBit = std::uint32_t{1} << (element.code_bits - 1);
   constexpr std::uint32_t kLargestCode = element.magnitude_max;
   constexpr bool kHasInfinity = element == codec::kE5M2;
-  // The code's bits, put where a float has its own, are the value but for a power of two. Small
-  // codes pass through subnormal floats, which cost a device nothing.
+  // The code's bits, put where a float has its own, are the value up to a power of two. Small codes
+  // pass through subnormal floats, which cost a device nothing.
   constexpr int kShift = 23 - element.mantissa_bits;
   constexpr float kPower =
       std::bit_cast<float>(static_cast<std::uint32_t>(element.exponent_min + 126 + 127) << 23);
@@ -263,7 +265,7 @@ LEEWAY_GPU float code_value(std::uint32_t word) {
 // The values of E2M1 are bfloat16 with two bytes each, and four elements are looked up at once. A
 // selector names the byte of each code; the upper half of a float is then put together.
 LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
-  constexpr std::uint32_t kUpper[2] = {0x3F3F3F00, 0x40404040};  // of 0, 0.5, 1, 1.5; 2, 3, 4, 6
+  constexpr std::uint32_t kUpper[2] = {0x3F3F3F00, 0x40404040};  // for 0, 0.5, 1, 1.5; 2, 3, 4, 6
   constexpr std::uint32_t kLower[2] = {0xC0800000, 0xC0804000};
   Slice slice;
   LEEWAY_UNROLL
@@ -309,7 +311,7 @@ LEEWAY_GPU Slice values_of(const SliceCodes<element.code_bits>& codes) {
 
 // ---- elements of 16 bits ----
 
-// Half or BFloat16, to nearest.
+// Rounds to nearest, to Half or BFloat16.
 template <typename Element>
 LEEWAY_GPU std::uint32_t nearest_bits(float value) {
   if constexpr (std::is_same_v<Element, Half>) {
@@ -319,8 +321,8 @@ LEEWAY_GPU std::uint32_t nearest_bits(float value) {
   }
 }
 
-// By 16 random bits. The fraction of a bfloat16's quantum is the lower half of the float, and the
-// carry rounds up.
+// Rounds by 16 random bits. The fraction of a bfloat16's quantum is the lower half of the float,
+// and the carry rounds up.
 template <typename Element>
 LEEWAY_GPU std::uint32_t stochastic_bits(float value, std::uint16_t random) {
   if constexpr (std::is_same_v<Element, Half>) {
@@ -366,10 +368,10 @@ LEEWAY_GPU Slice floats_of(const SliceCodes<16>& codes) {
 
 // ---- sums ----
 
-// What a sum begins with: a term added to it is that term, of either sign.
+// Start value of a sum. A term added to it is that term, also if it is 0 of either sign.
 inline constexpr float kNothing = -0.0f;
 
-// sum + weight x term. Two rounded steps, never fused.
+// Adds weight x term to the sum, in two rounded steps, never fused.
 LEEWAY_GPU void add_weighted(float weight, const Slice& term, Slice& sum) {
   LEEWAY_UNROLL
   for (unsigned i = 0; i < kSliceElements; ++i) sum.values[i] += weight * term.values[i];

@@ -1,5 +1,5 @@
-// Elements of tensors between memory and registers: slices, one a lane, and what a warp reads or
-// stores together.
+// Moves elements of tensors between memory and registers: slices, one a lane, and the steps that a
+// warp reads or stores together.
 #pragma once
 
 #include "device_codec/arithmetic.h"
@@ -8,10 +8,10 @@
 
 namespace leeway::device_codec {
 
-// Elements of one step of a warp.
+// Elements in one step of a warp.
 inline constexpr unsigned kStepElements = kSliceElements * Warp::kLanes;
 
-// The first `count` elements; the others are 0.
+// Loads the first `count` elements; the others are 0.
 template <typename Bits>
 LEEWAY_GPU SliceCodes<8 * sizeof(Bits)> load_bits(const std::byte* from, unsigned count) {
   SliceCodes<8 * sizeof(Bits)> bits{};
@@ -47,18 +47,18 @@ LEEWAY_GPU void store_bits(std::byte* to, unsigned count,
   }
 }
 
-// How many elements of a slice at `at` there are, of a packet with so many.
+// Number of elements of the slice at `at`, in a packet with `elements` elements.
 LEEWAY_GPU unsigned count_at(unsigned at, unsigned elements) {
   if (at >= elements) return 0;
   return elements - at < kSliceElements ? elements - at : kSliceElements;
 }
 
-// How many elements of a packet, from its first, whole quads of f32 are.
+// Number of leading elements of a packet that are whole quads of f32.
 LEEWAY_GPU unsigned elements_in_quads(const std::byte* packet, DataType type, unsigned elements) {
   return type == DataType::f32 && is_quad_aligned(packet) ? elements : 0;
 }
 
-// A slice of elements that are whole quads, which nobody reads after this.
+// Loads a slice of elements that are whole quads, and that nobody reads after this.
 LEEWAY_GPU Slice load_quads(const std::byte* packet, unsigned at) {
   SliceCodes<32> bits;
   const std::byte* const from = packet + sizeof(float) * at;
@@ -72,8 +72,8 @@ LEEWAY_GPU Slice load_quads(const std::byte* packet, unsigned at) {
   return std::bit_cast<Slice>(bits);
 }
 
-// Elements at .. at + 15 of a packet of f32, f16 or bf16 that begins at `packet`; 0 behind its
-// last.
+// Loads elements at .. at + 15 of a packet of f32, f16 or bf16 that begins at `packet`. Elements
+// behind its last are 0.
 LEEWAY_GPU Slice load_slice(const std::byte* packet, DataType type, unsigned at,
                             unsigned elements) {
   const unsigned count = count_at(at, elements);
@@ -85,7 +85,7 @@ LEEWAY_GPU Slice load_slice(const std::byte* packet, DataType type, unsigned at,
   return type == DataType::f16 ? floats_of<Half>(bits) : floats_of<BFloat16>(bits);
 }
 
-// Rounded to the type. Nothing is stored behind the packet's last element.
+// Stores elements, rounded to the type. Nothing is stored behind the packet's last element.
 LEEWAY_GPU void store_slice(std::byte* packet, DataType type, unsigned at, unsigned elements,
                             const Slice& slice) {
   const unsigned count = count_at(at, elements);
@@ -99,12 +99,12 @@ LEEWAY_GPU void store_slice(std::byte* packet, DataType type, unsigned at, unsig
   }
 }
 
-// The largest magnitude of a packet of f32 at a multiple of a quad, as integers are compared. Any
-// lane may look at any element: neighbours read neighbouring quads, which caches serve four times
-// as fast as slices.
+// Returns the largest magnitude of a packet of f32 at a multiple of a quad, as integers are
+// compared. Any lane may look at any element: neighbours read neighbouring quads, which caches
+// serve four times as fast as slices.
 LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* packet,
                                           unsigned elements) {
-  constexpr unsigned kAtOnce = 10;  // are on their way before the first is looked at
+  constexpr unsigned kAtOnce = 10;  // quads in flight before the first is looked at
   constexpr unsigned kBatch = kAtOnce * Warp::kLanes;
   const unsigned quads = elements / (sizeof(Quad) / sizeof(float));
   Warp::PerLane<LargestMagnitude> largest;
@@ -127,7 +127,7 @@ LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* pac
   }
   if (first < quads) {
     warp.for_each_lane([&](unsigned lane) {
-      Quad some[kAtOnce];  // the last one, where there are no more
+      Quad some[kAtOnce];  // if there are no more, the last one again
       LEEWAY_UNROLL
       for (unsigned i = 0; i < kAtOnce; ++i) {
         const unsigned at = smaller(first + Warp::kLanes * i + lane, quads - 1);
@@ -149,8 +149,8 @@ LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* pac
 }
 
 // Stores slices of two neighbouring lanes, which exchange quads first: each store then fills
-// sectors of memory (32 bytes). Where each lane stored its own slice, a quad at a time, caches
-// would have twice the work.
+// sectors of memory (32 bytes). If each lane stored its own slice, a quad at a time, caches would
+// have twice the work.
 template <typename Bits>
 LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, unsigned elements,
                             const Warp::PerLane<SliceCodes<8 * sizeof(Bits)>>& slices) {
@@ -158,7 +158,7 @@ LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, 
   constexpr unsigned kQuadWords = sizeof(Quad) / sizeof(std::uint32_t);
   LEEWAY_UNROLL
   for (unsigned i = 0; i < kWords; i += 2 * kQuadWords) {
-    Warp::PerLane<Quad> of_even, of_odd;  // what this lane stores of either's slice
+    Warp::PerLane<Quad> of_even, of_odd;  // part of that slice for this lane to store
     LEEWAY_UNROLL
     for (unsigned j = i; j < i + kQuadWords; ++j) {
       Warp::PerLane<std::uint32_t> given;
@@ -187,7 +187,7 @@ LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, 
   }
 }
 
-// The elements of a step, a slice a lane, rounded to the type. Nothing is stored behind the
+// Stores the elements of a step, a slice a lane, rounded to the type. Nothing is stored behind the
 // packet's last element.
 LEEWAY_GPU void store_step(const Warp& warp, std::byte* packet, DataType type, unsigned step,
                            unsigned elements, const Warp::PerLane<Slice>& slices) {
@@ -205,8 +205,8 @@ LEEWAY_GPU void store_step(const Warp& warp, std::byte* packet, DataType type, u
     });
     store_pairs<std::uint16_t>(warp, packet, step, elements, bits);
   }
-  // All others: those of a tensor that is not aligned, and at its end those of a pair that is not
-  // whole.
+  // Stores all others: those of a tensor that is not aligned, and at its end those of an incomplete
+  // pair.
   warp.for_each_lane([&](unsigned lane) {
     const unsigned at = step + lane * kSliceElements;
     const unsigned pair = step + lane / 2 * 2 * kSliceElements;

@@ -9,7 +9,8 @@
 
 namespace leeway::device_codec {
 
-// The largest magnitude of a packet, without blocks that are not finite where there are blocks.
+// Returns the largest magnitude of a packet. If the format has blocks, blocks that are not finite
+// do not count.
 template <Codec which>
 LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* elements,
                                            DataType type, unsigned count) {
@@ -33,9 +34,9 @@ LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* el
   return all;
 }
 
-// What a packet's scale has to span: the bound that is known, or the largest magnitude. Blocks of
-// NVFP4 that are not finite do not count, as they decode to NaN anyway; where all elements share
-// the scale, they all become NaN.
+// Returns the largest magnitude that a packet's scale has to span: the known bound, or the packet's
+// largest. Blocks of NVFP4 that are not finite do not count, as they decode to NaN anyway. If all
+// elements share the scale, they all become NaN.
 template <Codec which>
 LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
                                       const PacketOfJob& packet) {
@@ -46,7 +47,7 @@ LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
   return job.bound > 0.0f && largest < codec::kInfinityBits ? bound : largest;
 }
 
-// The codes of a slice; `block` is its place among the tensor's blocks of 16 elements.
+// Encodes a slice; `block` is its place among the tensor's blocks of 16 elements.
 template <Codec which, bool stochastic_rounding>
 LEEWAY_GPU auto encode_slice(const Slice& slice, const Inverse& scale, bool fits,
                              const codec::Place& place, std::uint64_t block) {
@@ -71,7 +72,7 @@ LEEWAY_GPU auto encode_slice(const Slice& slice, const Inverse& scale, bool fits
   }
 }
 
-// One packet's encoding, step by step.
+// Encodes one packet, step by step.
 template <Codec which, bool stochastic>
 class PacketEncoder {
  public:
@@ -120,7 +121,8 @@ class PacketEncoder {
     if constexpr (Format::kHasBlocks) warp_.template spread_largest<Format::kLanes>(largest_);
   }
 
-  // What the elements of the block at `at` are multiplied by. Its first lane writes its scale.
+  // Returns the factor on the elements of the block at `at`. The block's first lane writes its
+  // scale.
   LEEWAY_GPU Inverse scale_block(unsigned lane, unsigned at) {
     if constexpr (Format::kHasBlocks) {
       const auto chosen =
@@ -145,16 +147,16 @@ class PacketEncoder {
   const EncodeJob& job_;
   const PacketOfJob& packet_;
   const std::byte* const elements_;
-  const unsigned in_quads_;  // elements that are whole quads of f32
+  const unsigned in_quads_;  // number of leading elements that are whole quads of f32
   std::byte* const header_;
   RunWriter<Format::kBits> writer_;
   PacketScale scale_;
   Warp::PerLane<Slice> slices_;
-  Warp::PerLane<std::uint32_t> largest_;  // of the lane's block
+  Warp::PerLane<std::uint32_t> largest_;  // in the lane's block
   Warp::PerLane<SliceCodes<Format::kBits>> codes_;
 };
 
-// The packets of one of `warps` warps.
+// Encodes the packets of one of `warps` warps.
 template <Codec which, bool stochastic>
 LEEWAY_GPU void encode_packets(const Warp& warp, const EncodeJob& job, unsigned index,
                                unsigned warps, RunBuffer<PacketFormat<which>::kBits>& buffer) {

@@ -1,4 +1,4 @@
-// The codecs that have kernels, and what kernels know of each when they are compiled.
+// The codecs that have kernels, and what kernels know of each at compile time.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace leeway::device_codec {
 
-// All of them: one list for kernels, for those who launch them, and for tests. int8, luq and sparse
-// stay with the processor.
+// All of these codecs, in one list for kernels, for the code that launches them, and for tests.
+// int8, luq and sparse stay with the processor.
 #define LEEWAY_DEVICE_CODECS(CALL) \
   CALL(fp16)                       \
   CALL(bf16)                       \
@@ -28,15 +28,15 @@ namespace leeway::device_codec {
   CALL(nvfp4)                      \
   CALL(nvfp4_te)
 
-// A scale that spans the packet has to be known before the first code.
+// Returns whether the format has a scale for the packet, which must be known before the first code.
 constexpr bool reads_packets_twice(Codec which) {
   return codec::scaled_layout(which).packet_scale != codec::ScaleKind::none;
 }
 
 // Warps of a block of threads, which fills a multiprocessor. A warp waits for memory most of its
 // time, so that more warps with fewer registers are faster, as long as registers suffice
-// (README.md, "Measured"): 32 warps have 64 registers a lane, 28 have 72, 24 have 80, and 20
-// have 96.
+// (docs/measurements/device_codec.md): 32 warps have 64 registers a lane, 28 have 72, 24 have 80,
+// and 20 have 96.
 inline constexpr unsigned kWarpsToRotate = 32;
 constexpr unsigned warps_to_encode(Codec which) {
   if (reads_packets_twice(which)) return 24;
@@ -46,34 +46,34 @@ constexpr unsigned warps_to_sum(Codec which) {
   return codec::scaled_layout(which).element == codec::kE5M2 ? 20 : 24;
 }
 
-// Where things lie in a packet of the codec (src/codec/README.md, "Wire layouts").
+// Layout of a packet of the codec (src/codec/README.md, "Wire layouts").
 template <Codec which>
 struct PacketFormat {
   static constexpr codec::ScaledLayout kLayout = codec::scaled_layout(which);
   static constexpr bool kSixteenBits = which == Codec::fp16 || which == Codec::bf16;
-  using Element = std::conditional_t<which == Codec::fp16, Half, BFloat16>;  // of 16 bits
+  using Element = std::conditional_t<which == Codec::fp16, Half, BFloat16>;  // if of 16 bits
   static constexpr int kBits = kSixteenBits ? 16 : kLayout.element.code_bits;
   static constexpr unsigned kHeaderBytes = codec::scale_bytes(kLayout.packet_scale);
   static constexpr unsigned kScaleBytes = codec::scale_bytes(kLayout.block_scale);
-  // Elements that share a scale, and in how many lanes these are. A packet whose elements share one
-  // has no blocks.
+  // Elements that share a scale, and the number of lanes that these take. A packet with one scale
+  // for all elements has no blocks.
   static constexpr bool kHasBlocks = kLayout.block != 0;
   static constexpr unsigned kBlock = kHasBlocks ? kLayout.block : 1;
   static constexpr unsigned kLanes = kBlock > kSliceElements ? kBlock / kSliceElements : 1;
 
-  // Of a packet of so many elements: where its codes begin, and its length. A last, shorter block
-  // takes as much room as a whole one.
+  // codes_at() is where the codes of a packet begin, and bytes() is the packet's length. A last,
+  // shorter block takes as much room as a whole one.
   static LEEWAY_GPU unsigned codes_at(unsigned elements) {
     return kHeaderBytes + blocks(elements) * kScaleBytes;
   }
   static LEEWAY_GPU unsigned bytes(unsigned elements) {
     return codes_at(elements) + blocks(elements) * kBlock * kBits / 8;
   }
-  // Where the scale of the block that has an element lies.
+  // Place of the scale of an element's block.
   static LEEWAY_GPU unsigned scale_at(unsigned element) {
     return kHeaderBytes + element / kBlock * kScaleBytes;
   }
-  // The codes of the step that begins with an element: where they lie, and how many bytes they are.
+  // The codes of the step that begins with element `step`: their place, and their length in bytes.
   static LEEWAY_GPU unsigned step_at(unsigned elements, unsigned step) {
     return codes_at(elements) + step * kBits / 8;
   }
@@ -89,9 +89,9 @@ struct PacketFormat {
 
 // One packet of a job.
 struct PacketOfJob {
-  std::uint64_t first;  // element of the job
+  std::uint64_t first;  // index in the job
   unsigned elements;
-  std::size_t at;  // where its bytes lie
+  std::size_t at;  // place of its bytes
 
   LEEWAY_GPU PacketOfJob(const Packets& packets, unsigned index)
       : first(std::uint64_t{index} * packets.packet_elements),
@@ -100,7 +100,7 @@ struct PacketOfJob {
                      : packets.packet_elements),
         at(std::size_t{index} * packets.packet_bytes) {}
 
-  // Where its elements begin in a tensor of such.
+  // Returns the place of its elements in a tensor of the type.
   template <typename Byte>
   LEEWAY_GPU Byte* in(Byte* tensor, DataType type) const {
     return tensor + (type == DataType::f32 ? sizeof(float) : sizeof(Half)) * first;
@@ -109,14 +109,15 @@ struct PacketOfJob {
 
 // ---- scales, as encoders choose them ----
 
-// What the header of a packet says to the encoder of its blocks.
+// Scale of a packet, as the encoder of its blocks needs it.
 struct PacketScale {
   Inverse inverse;            // formats without blocks
-  int code = 0;               // NVFP4
-  float encode_scale = 1.0f;  // TransformerEngine's
+  int code = 0;               // for NVFP4
+  float encode_scale = 1.0f;  // for TransformerEngine's NVFP4
 };
 
-// `amax`: bits of the packet's limit. Every lane computes it, and `writes` is set in one.
+// Chooses the scale of a packet. `amax`: bits of the packet's limit. Every lane computes it;
+// `writes` is set in one.
 template <Codec which, bool stochastic>
 LEEWAY_GPU PacketScale begin_packet(std::uint32_t amax, bool writes, std::byte* header) {
   using enum codec::ScaleKind;
@@ -154,7 +155,7 @@ LEEWAY_GPU auto scale_of_block(const PacketScale& packet, ScaleRule rule, std::u
 
 // ---- scales, as decoders see them ----
 
-// Of the header; any bytes.
+// Returns the factor in the header, which may hold any bytes.
 template <Codec which>
 LEEWAY_GPU float packet_factor(const std::byte* header) {
   using enum codec::ScaleKind;
@@ -167,7 +168,7 @@ LEEWAY_GPU float packet_factor(const std::byte* header) {
   return 1.0f;
 }
 
-// What is stored of a block's scale: a byte, a float, or nothing.
+// Loads the stored scale of an element's block: a byte, a float, or nothing.
 template <Codec which>
 LEEWAY_GPU auto load_block_scale(const std::byte* header, unsigned element) {
   using enum codec::ScaleKind;
@@ -181,7 +182,7 @@ LEEWAY_GPU auto load_block_scale(const std::byte* header, unsigned element) {
   }
 }
 
-// What codes of a block are worth under the packet's factor.
+// Returns the factor on a block's codes, under the packet's factor.
 template <Codec which, typename Stored>
 LEEWAY_GPU float block_factor(Stored scale, float packet) {
   using enum codec::ScaleKind;

@@ -1,9 +1,5 @@
-// What the compilers of devices and hosts differ in. The kernels of this room are written once and
+// Differences between device and host compilers. The kernels of this room are written once and
 // compiled by both, so that the host can prove what a device will compute.
-//
-// A warp works in phases. A phase is the body of for_each_lane(), and a lane reads only what it
-// wrote itself or what an earlier phase wrote. On a device all lanes run a phase side by side. On a
-// host they run it one after the other, and values of lanes are arrays.
 #pragma once
 
 #include <bit>
@@ -22,7 +18,7 @@
 
 namespace leeway::device_codec {
 
-// What one instruction loads or stores, at multiples of 16 bytes.
+// The most that one instruction loads or stores, at multiples of 16 bytes.
 struct alignas(16) Quad {
   std::uint32_t words[4];
 };
@@ -50,7 +46,8 @@ LEEWAY_GPU float fused(float x, float y, float z) {
 #endif
 }
 
-// The magnitude of a number. Devices take it with the instruction that uses it, for nothing.
+// Returns the magnitude of a number. Devices take it within the instruction that uses it, at no
+// cost.
 LEEWAY_GPU float magnitude_of(float value) {
 #ifdef __CUDACC__
   return fabsf(value);
@@ -59,8 +56,8 @@ LEEWAY_GPU float magnitude_of(float value) {
 #endif
 }
 
-// Four bytes of two words; four bits of `selector` name each, 0 .. 3 for those of `low`. With 8
-// more the byte is all ones or zeros, as its first bit is.
+// Picks four bytes of two words. Four bits of `selector` name each: 0 .. 3 for those of `low`, 4 ..
+// 7 for those of `high`. With 8 more the byte is all ones or zeros, as its first bit is.
 LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
                                       std::uint32_t selector) {
 #ifdef __CUDACC__
@@ -80,7 +77,7 @@ LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
 #endif
 }
 
-// The low word of two words that were shifted to the right by less than 32.
+// Returns the low word of two words shifted to the right by less than 32.
 LEEWAY_GPU std::uint32_t shifted_right(std::uint32_t low, std::uint32_t high, unsigned shift) {
 #ifdef __CUDACC__
   return __funnelshift_r(low, high, shift);
@@ -89,7 +86,7 @@ LEEWAY_GPU std::uint32_t shifted_right(std::uint32_t low, std::uint32_t high, un
 #endif
 }
 
-// The high word of two words that were shifted to the left by less than 32.
+// Returns the high word of two words shifted to the left by less than 32.
 LEEWAY_GPU std::uint32_t shifted_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
 #ifdef __CUDACC__
   return __funnelshift_l(low, high, shift);
@@ -109,7 +106,7 @@ LEEWAY_GPU float smaller(float a, float b) {
 LEEWAY_GPU std::uint32_t smaller(std::uint32_t a, std::uint32_t b) {
   return a < b ? a : b;
 }
-// The smaller halves of two words.
+// The smaller of each pair of halves of two words.
 LEEWAY_GPU std::uint32_t smaller_halves(std::uint32_t a, std::uint32_t b) {
 #ifdef __CUDACC__
   return __vminu2(a, b);
@@ -120,8 +117,8 @@ LEEWAY_GPU std::uint32_t smaller_halves(std::uint32_t a, std::uint32_t b) {
 
 #ifdef __CUDACC__
 
-// Tensors and packets lie in global memory, pinned memory of the host too. A compiler that knows
-// this need not ask at each access whether an address means shared memory.
+// Tensors and packets lie in global memory; for a kernel, this includes pinned memory of the host.
+// A compiler that knows this need not ask at each access whether an address means shared memory.
 template <typename T>
 LEEWAY_GPU T* in_global_memory(T* at) {
   __builtin_assume(__isGlobal(at));
@@ -131,8 +128,9 @@ LEEWAY_GPU Quad load_quad(const std::byte* from) {
   const uint4 quad = *reinterpret_cast<const uint4*>(in_global_memory(from));
   return {{quad.x, quad.y, quad.z, quad.w}};
 }
-// The same of what is read twice. The first-level cache has room for what warps have read once and
-// not yet again, but would give it up for what was read twice since (README.md, "Measured").
+// The same for memory that is read twice. The first-level cache has room for what warps have read
+// once and not yet again, but would give it up for what was read twice since
+// (docs/measurements/device_codec.md).
 #define LEEWAY_LOAD_QUAD(eviction)                                              \
   Quad quad;                                                                    \
   asm volatile("ld.global.L1::" eviction ".v4.u32 {%0, %1, %2, %3}, [%4];"      \
@@ -160,8 +158,8 @@ LEEWAY_GPU void store_element(std::byte* to, T value) {
   *reinterpret_cast<T*>(in_global_memory(to)) = value;
 }
 
-// The aligned word at `from`, of which the bytes first .. end - 1 count. A device reads all four:
-// no allocation ends within a word. A host does not.
+// Loads the aligned word at `from`, of which the bytes first .. end - 1 count. A device reads all
+// four: no allocation ends within a word. A host does not.
 LEEWAY_GPU std::uint32_t load_word_around(const std::byte* from, unsigned, unsigned) {
   return *reinterpret_cast<const std::uint32_t*>(in_global_memory(from));
 }
@@ -185,7 +183,7 @@ class Warp {
     body(threadIdx.x % kLanes);
   }
 
-  // What lanes wrote to shared memory before is there for all lanes after.
+  // Makes what lanes wrote to shared memory visible to all lanes.
   LEEWAY_GPU void sync() const { __syncwarp(); }
 
   // Gives each lane the largest value of its group. Groups are `lanes` neighbours, a power of two.
@@ -201,25 +199,25 @@ class Warp {
     }
   }
 
-  // A bit for each lane whose value is true.
+  // Returns a bit for each lane whose value is true.
   LEEWAY_GPU std::uint32_t lanes_with(const PerLane<bool>& values) const {
     return __ballot_sync(~0u, values[0]);
   }
 
-  // Value i of twice as many values as lanes, of which `low` holds the first half.
+  // Returns value i of twice as many values as lanes; `low` holds the first half.
   LEEWAY_GPU float value_of(const PerLane<float>& low, const PerLane<float>& high,
                             unsigned i) const {
     return __shfl_sync(~0u, i < kLanes ? low[0] : high[0], i % kLanes);
   }
 
-  // The values of the lanes before; lane 0 has that of the last.
+  // Returns to each lane the value of the lane before; lane 0 has that of the last.
   LEEWAY_GPU PerLane<std::uint32_t> of_lanes_before(PerLane<std::uint32_t>& values) const {
     PerLane<std::uint32_t> others;
     others[0] = __shfl_sync(~0u, values[0], (threadIdx.x + kLanes - 1) % kLanes);
     return others;
   }
 
-  // The values of the lanes whose number differs in the one bit of `distance`.
+  // Returns to each lane the value of the lane whose number differs in the one bit of `distance`.
   template <typename T>
   LEEWAY_GPU PerLane<T> exchanged(PerLane<T>& values, unsigned distance) const {
     PerLane<T> others;

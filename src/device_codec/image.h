@@ -5,8 +5,8 @@
 
 namespace leeway::device_codec {
 
-// A fat binary: machine code for some generations of devices, and PTX for later ones. Empty: it was
-// built where no nvcc was found.
+// Returns a fat binary: machine code for some generations of devices, and PTX for later ones.
+// Returns an empty span if the build found no nvcc.
 ByteSpan built_image();
 
 }  // namespace leeway::device_codec

@@ -1,4 +1,4 @@
-// What kernels are told: plain values, the same to both compilers.
+// Parameters of kernels: plain values, the same to both compilers.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 
 namespace leeway::device_codec {
 
-// Consecutive elements cut into packets, which lie one behind the other. All but the last are full.
+// Consecutive elements cut into packets, which lie one behind the other. All packets but the last
+// are full.
 struct Packets {
   std::uint64_t elements = 0;
-  std::uint32_t packet_elements = 0;  // of a full one; a multiple of 32
-  std::uint32_t packet_bytes = 0;     // of a full one
+  std::uint32_t packet_elements = 0;  // in a full packet; a multiple of 32
+  std::uint32_t packet_bytes = 0;     // length of a full packet
   std::uint32_t count = 0;
 };
 
-// Cuts elements into packets of so many.
+// Cuts elements into packets of `packet_elements` elements.
 inline Packets cut(const codec::Format& format, std::uint64_t elements,
                    std::uint32_t packet_elements) {
   LEEWAY_ASSERT(packet_elements > 0 && packet_elements % codec::kPacketElementsMultiple == 0);
@@ -31,8 +32,8 @@ struct EncodeJob {
   Packets packets;
   const std::byte* elements = nullptr;  // aligned as their type
   std::byte* out = nullptr;             // at any address
-  codec::Place place;                   // of the first element
-  // Of the format: f32, f16 or bf16; and from its options.
+  codec::Place place;                   // place of the first element
+  // From the format: f32, f16 or bf16. The scale rule and the bound are from its options.
   DataType type = DataType::f32;
   ScaleRule scale_rule = ScaleRule::floor;
   float bound = 0.0f;
@@ -48,42 +49,41 @@ struct EncodeJob {
 // One rank's part of a sum.
 struct Contribution {
   const std::byte* data = nullptr;
-  const float* factors = nullptr;  // by packet; 0: that packet is left out. Null: all 1
-  bool encoded = true;             // else elements of the job's type
+  const float* factors = nullptr;  // by packet; 0 leaves the packet out. If null, all are 1
+  bool encoded = true;             // if not, elements of the job's type
 };
 
-// How many contributions one launch adds up. The rest is for further launches, which add to its
-// sum. In 16 bits that rounds once a launch, so that bits are the processor's only for sums in
-// float32.
+// Most contributions of one launch. Further launches add the rest to its sum. In 16 bits each
+// launch rounds, so that bits are the processor's only for sums in float32.
 inline constexpr unsigned kContributionsMax = 64;
 
 // sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
 // rounded; the elements are rounded to their type once.
 struct SumJob {
-  // What becomes of a packet to which nothing is added.
+  // Result of a packet to which nothing is added: zeros, or the elements that are there.
   enum class Absent : std::uint8_t { zeros, stays };
 
   Packets packets;
   std::byte* elements = nullptr;  // aligned as their type
   DataType type = DataType::f32;  // f32, f16 or bf16
-  bool adds = false;              // to what the elements are
+  bool adds = false;              // adds to the present elements
   Absent absent = Absent::zeros;
   unsigned contributions_count = 0;
   Contribution contributions[kContributionsMax];
 };
 
 // Jobs that the host writes to pinned memory while a launch waits on its stream. The word says
-// whether it has: the launch does nothing where it finds another value.
+// whether the host has written them: if it has another value, the launch does nothing.
 template <typename Job>
 struct JobList {
-  const Job* jobs = nullptr;  // as kernels see them, like all addresses here
+  const Job* jobs = nullptr;  // an address for kernels, like all here
   const std::uint32_t* count = nullptr;
   const std::uint32_t* word = nullptr;
   std::uint32_t value = 0;
-  std::uint32_t packets_max = 0;  // of all jobs together, about: a launch has warps for so many
+  std::uint32_t packets_max = 0;  // about, over all jobs: the launch has warps for these
 };
 
-// What one launch does: one job, or a list of them.
+// The work of one launch: one job, or a list of them.
 template <typename Job>
 struct Orders {
   Job one;

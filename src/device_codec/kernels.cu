@@ -1,5 +1,5 @@
-// Entry points of the kernels, which kernels.cc finds by their names: compiled by nvcc alone. What
-// they do is in the headers, which host compilers take too.
+// Entry points of the kernels, which kernels.cc finds by their names. nvcc alone compiles this
+// file. The kernels' code is in the headers, which host compilers take too.
 #include "device_codec/encode_packets.h"
 #include "device_codec/orders.h"
 #include "device_codec/rotate_packets.h"

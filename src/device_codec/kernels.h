@@ -1,8 +1,8 @@
 // Codecs on a device: kernels that encode, decode and sum packets with the bytes and bits of
 // src/codec, in the order of a stream.
 //
-// Work is only enqueued: memory of a job stays until its stream has done it. Addresses are those of
-// the device, or of pinned host memory as the device sees it.
+// Work is only enqueued: the memory of a job must stay until its stream has done it. Addresses are
+// the device's, or for pinned host memory those that the device uses.
 #pragma once
 
 #include <array>
@@ -14,38 +14,39 @@
 
 namespace leeway::device_codec {
 
-// How one kernel is enqueued, on a stream of the current context.
+// Parameters of one launch, on a stream of the current context.
 struct Launch {
   device::cuda::Stream stream = nullptr;
-  // How many of the device's multiprocessors it may take: training wants the others.
+  // Most multiprocessors of the device that it takes: training wants the others.
   unsigned multiprocessors = 12;
 };
 
 class Kernels {
  public:
-  // Gives the driver an image. kUnavailable: there is none, or none for this device.
+  // Gives the driver an image. Returns kUnavailable if there is none, or none for this device.
   static Result<Kernels> load(const device::Driver& driver, ByteSpan image = built_image());
 
-  // Whether the format has kernels. Rotation is a step of its own, before encode() and after sum().
-  // Formats that are the tensor's own type need none: a copy does it.
+  // Returns whether the format has kernels. Rotation is a step of its own, before encode() and
+  // after sum(). Formats that are the tensor's own type need no kernels: a copy does it.
   static bool supports(const codec::Format& format);
 
-  // All below: kUnsupported without kernels, kUnavailable where CUDA refuses the launch.
+  // The functions below return kUnsupported without kernels, kUnavailable if CUDA refuses the
+  // launch.
 
-  // The format is set here.
+  // The job's format is set here.
   Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
   // The job's type is the format's.
   Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
-  // The same for jobs that are written later. Whoever writes them sets format and type.
+  // The same for jobs that are written later. The code that writes them sets format and type.
   Status encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
                        const Launch& launch) const;
   Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                     const Launch& launch) const;
-  // Has the driver load the format's kernels on the current context, by launches that do nothing.
-  // It may load a kernel at its first launch only, and wait for all streams then, of which one may
-  // wait for us.
+  // Makes the driver load the format's kernels on the current context, by launches that do nothing.
+  // Otherwise the driver may load a kernel at its first launch. It then waits for all streams, of
+  // which one may wait for us.
   Status load_now(const codec::Format& format, const Launch& launch) const;
-  // How elements are cut counts, and no encoded byte.
+  // Here the cut of elements into packets matters, and packets.packet_bytes does not.
   Status rotate(const RotateJob& job, const Launch& launch) const;
   Status unrotate(const RotateJob& job, const Launch& launch) const;
 

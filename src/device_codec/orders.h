@@ -1,5 +1,5 @@
-// How a warp gets at the jobs of a launch: each is copied to shared memory, where all lanes read it
-// as fast as a parameter. A list lies in pinned memory of the host, across the bus.
+// Access of a warp to the jobs of a launch. Each job is copied to shared memory, where all lanes
+// read it as fast as a parameter. A list is in pinned memory of the host, across the bus.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct JobBuffer {
   LEEWAY_GPU const Job& job() const { return *reinterpret_cast<const Job*>(bytes); }
 };
 
-// Bytes of a job that mean something.
+// Number of leading bytes of a job that are in use.
 LEEWAY_GPU std::size_t used_bytes(const EncodeJob&) {
   return sizeof(EncodeJob);
 }
@@ -41,7 +41,7 @@ LEEWAY_GPU void copy_job(const Warp& warp, const Job& job, JobBuffer<Job>& buffe
 }
 
 // Calls body(job, first) for each job: the packets first, first + warps, ... of it are this warp's.
-// A job goes on with the warp behind the one that had the last packet of the job before.
+// Each job begins with the warp behind the one that had the last packet of the previous job.
 template <typename Job, typename Body>
 LEEWAY_GPU void for_each_job(const Warp& warp, const Orders<Job>& orders, unsigned index,
                              unsigned warps, JobBuffer<Job>& buffer, const Body& body) {

@@ -1,20 +1,20 @@
-// Encoded bytes between registers and packets, which lie at any address. On their way out they pass
-// through shared memory, where each lane has words of its own.
+// Moves encoded bytes between registers and packets, which lie at any address. On their way out
+// they pass through shared memory, where each lane has words of its own.
 #pragma once
 
 #include "device_codec/elements.h"
 
 namespace leeway::device_codec {
 
-// How far behind a multiple of so many bytes an address lies.
+// Distance of an address from the last multiple of `bytes`.
 LEEWAY_GPU unsigned place_in(const std::byte* at, unsigned bytes) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % bytes);
 }
 
-// Shared memory of one warp: a step's codes, and less than a quad of those before.
+// Shared memory of one warp: a step's codes, and less than a quad of the codes before.
 template <int bits>
 struct alignas(sizeof(Quad)) RunBuffer {
-  static constexpr unsigned kQuads = kStepElements * bits / 8 / sizeof(Quad);  // of a step
+  static constexpr unsigned kQuads = kStepElements * bits / 8 / sizeof(Quad);  // in a step
   std::uint32_t words[4 * (kQuads + 1)];
 
   LEEWAY_GPU std::byte byte_at(unsigned i) const {
@@ -26,9 +26,9 @@ struct alignas(sizeof(Quad)) RunBuffer {
 };
 
 // Writes codes, step by step, to a packet at any address, in whole quads. Lanes shift their words
-// to where these will lie in quads, and put them side by side in the buffer. What fills no quad
-// waits there for the next step. The bytes before the first quad and behind the last leave one by
-// one.
+// to where these will lie in quads, and put them side by side in the buffer. Words that fill no
+// quad wait there for the next step. The bytes before the first quad and behind the last are stored
+// one by one.
 template <int bits>
 class RunWriter {
  public:
@@ -37,7 +37,7 @@ class RunWriter {
   LEEWAY_GPU RunWriter(const Warp& warp, RunBuffer<bits>& buffer, std::byte* to)
       : warp_(warp), buffer_(buffer), before_(place_in(to, sizeof(Quad))), to_(to - before_) {}
 
-  // A step's codes, of which so many bytes count. Only the last step may be shorter.
+  // Writes a step's codes, of which `bytes` bytes count. Only the last step may be shorter.
   LEEWAY_GPU void write(Warp::PerLane<Codes>& codes, unsigned bytes, bool last) {
     put(codes);
     warp_.sync();
@@ -66,7 +66,7 @@ class RunWriter {
       }
       if (lane == Warp::kLanes - 1) words[Codes::kWords] = shifted_left(low, 0, shift);
       if (lane < before_ / 4) buffer_.words[lane] = waiting_[lane];
-      carried_[lane] = before[lane];  // for lane 0: the last lane's
+      carried_[lane] = before[lane];  // in lane 0 it is the last lane's
     });
   }
 
@@ -96,19 +96,19 @@ class RunWriter {
   RunBuffer<bits>& buffer_;
   const unsigned before_;                 // bytes between a quad's begin and the packet's codes
   std::byte* to_;                         // where the buffer's first byte goes
-  bool fresh_ = true;                     // no quad has left
-  Warp::PerLane<std::uint32_t> carried_;  // lane 0: the last lane's last word of the step before
-  Warp::PerLane<std::uint32_t> waiting_;  // whole words that wait, a lane each
+  bool fresh_ = true;                     // no quad has been stored
+  Warp::PerLane<std::uint32_t> carried_;  // lane 0 has the previous step's last word
+  Warp::PerLane<std::uint32_t> waiting_;  // whole words that wait, one in a lane
 };
 
-// The aligned words around a slice's codes, which lie at any address. They are loaded for several
-// slices before the first is looked at.
+// The aligned words around a slice's codes, which lie at any address. A lane loads them for several
+// slices before it looks at the first.
 template <int bits>
 class CodeWords {
  public:
   using Codes = SliceCodes<bits>;
 
-  // Of all bytes that `Codes` has.
+  // Loads all bytes that `Codes` has.
   LEEWAY_GPU void load(const std::byte* from) {
     before_ = place_in(from, sizeof(std::uint32_t));
     const std::byte* const at = from - before_;
@@ -129,7 +129,7 @@ class CodeWords {
     }
   }
 
-  // Of the first so many bytes; the others are 0.
+  // Loads the first `bytes` bytes; the others are 0.
   LEEWAY_GPU void load_some(const std::byte* from, unsigned bytes) {
     before_ = 0;
     LEEWAY_UNROLL
@@ -156,7 +156,7 @@ class CodeWords {
   std::uint32_t words_[Codes::kWords + 1] = {};
 };
 
-// A number at any address.
+// Load and store a number at any address.
 template <typename T>
 LEEWAY_GPU T load_anywhere(const std::byte* from) {
   if (place_in(from, sizeof(T)) == 0) return load_element<T>(from);

@@ -58,7 +58,7 @@ Status DevicePayload::check(const PayloadLayout& layout) {
   return Status();
 }
 
-// Returns where the next block may lie.
+// Returns where the next block may begin.
 std::size_t DevicePayload::set_up(PayloadHalf half, Rank owner, std::size_t at, Block& block) {
   block.chunk_at.clear();
   const std::uint32_t chunks = layout_.chunks(half, owner);
@@ -74,7 +74,7 @@ Status DevicePayload::begin(const PayloadLayout& layout) {
   if (Status status = check(layout); !status.ok()) return status;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return idle_ && tasks_.empty(); });  // of a call that failed
+    changed_.wait(lock, [this] { return idle_ && tasks_.empty(); });  // wait for a call that failed
     status_ = Status();
     used_ = asked_ = 0;
   }
@@ -98,7 +98,8 @@ Status DevicePayload::begin(const PayloadLayout& layout) {
   return Status();
 }
 
-// Block by block in turn, each in the order in which its chunks leave.
+// Adds tasks from the blocks in turn. Within a block they are in the order in which its chunks
+// leave.
 void DevicePayload::add_tasks_of_contributions() {
   const std::lock_guard lock(mutex_);
   bool more = true;
@@ -160,7 +161,7 @@ bool DevicePayload::used(const PayloadChunk&) {
 
 // ---- the thread ----
 
-// All tasks that are there go to the stream together; when it is done with them, they are done.
+// Puts all waiting tasks on the stream together. They are done when the stream is.
 void DevicePayload::work(const std::stop_token& stop) {
   const device::ContextScope scope(driver_, context_);
   Status status;
@@ -219,7 +220,8 @@ const std::byte* DevicePayload::input_of(const PayloadChunk& contribution) const
   return tensors_.input + (offset + contribution.first_element) * size_of(layout_.dtype);
 }
 
-// The chunk's elements in the output, which for a reduce-scatter is the own block alone.
+// Returns the chunk's elements in the output. For a reduce-scatter the output is the own block
+// alone.
 std::byte* DevicePayload::output_of(const PayloadChunk& chunk) const {
   const bool whole = !layout_.spread.blocks.empty();
   const std::size_t offset = whole ? layout_.half(chunk.half).blocks[chunk.owner].offset : 0;
@@ -247,8 +249,8 @@ Status DevicePayload::sum(const Task& task, std::vector<PayloadChunk>& encoded) 
   return encode_whole(task.chunk, encoded);
 }
 
-// The own block's chunks of which the reduced one was the last missing part. All ranks are to hold
-// what decodes from them, and so does this one.
+// Encodes the own block's chunks of which the reduced chunk was the last missing part. All ranks
+// shall hold what decodes from these, so this rank decodes them, too.
 Status DevicePayload::encode_whole(const PayloadChunk& reduced,
                                    std::vector<PayloadChunk>& encoded) {
   const auto overlap = [](const PayloadChunk& a, const PayloadChunk& b) {

@@ -1,5 +1,5 @@
-// A payload source and sink on a device: kernels encode, sum and decode the chunks of a call, and
-// the network sees pinned memory. Encoded bytes alone go over the bus.
+// A payload source and sink on a device. Kernels encode, sum and decode the chunks of a call, and
+// the network sees pinned memory. Only encoded bytes go over the bus.
 //
 // It is for calls that the host waits for. A thread of its own enqueues kernels as chunks come and
 // waits for them, so that no stream ever waits for the network. Never tried on a GPU.
@@ -19,25 +19,27 @@ namespace leeway::device_codec {
 
 class DevicePayload final : public PayloadSource, public PayloadSink {
  public:
-  // All elements of the call, in memory of the device; the input is complete when the call begins.
+  // All elements of the call, in memory of the device. The input is complete when the call begins.
   struct Tensors {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;  // may be the input
   };
 
-  // The context is the device's, and outlives this object, as driver and kernels do.
+  // The context is the device's. Context, driver and kernels must outlive this object.
   DevicePayload(const device::Driver& driver, const Kernels& kernels,
                 device::cuda::Context context);
-  // No call is under way. Waits for kernels of a call that failed.
+  // No call may be in progress. Waits for kernels of a call that failed.
   ~DevicePayload() override;
 
-  // For the next call. One call at a time.
+  // Sets the tensors of the next call. One call at a time.
   void set_tensors(const Tensors& tensors) { tensors_ = tensors; }
-  // Why chunks of the last call stay unencoded or unused, if they do: what CUDA refused.
+  // If chunks of the last call stay unencoded or unused, returns the reason: the call that CUDA
+  // refused.
   Status status();
 
-  // kUnsupported: no sum or average of all ranks' elements, or a codec without kernels; that of the
-  // tensor's own type is one. kResourceExhausted: no pinned memory, or no thread.
+  // Returns kUnsupported if the call is no sum or average of all ranks' elements, or if its codec
+  // has no kernels; a codec that is the tensor's own type has none. Returns kResourceExhausted if
+  // there is no pinned memory, or no thread.
   Status begin(const PayloadLayout& layout) override;
   EncodedChunk encoded(const PayloadChunk& chunk) override;
   Duration poll_every() const override { return std::chrono::microseconds(20); }
@@ -79,7 +81,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   const device::cuda::Context context_;
   Tensors tensors_;
 
-  // Of the call. Written before its first task, and read by the thread.
+  // State of the call. Written before its first task, and read by the thread.
   PayloadLayout layout_;
   codec::Format reduce_format_;
   codec::Format spread_format_;
@@ -91,7 +93,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   Block spread_;
   std::vector<bool> reduced_;  // chunks of our block; the thread's
 
-  std::mutex mutex_;  // of what follows, and of what is ready
+  std::mutex mutex_;  // for the members below, and for Block::ready
   std::condition_variable_any changed_;
   std::deque<Task> tasks_;
   bool idle_ = true;

@@ -1,4 +1,4 @@
-// Host memory that kernels see, and that grows with what is asked for.
+// Host memory that kernels can access, and that grows on demand.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory() { free(); }
 
-  // No kernel uses the memory any more, and what was in it is lost. kResourceExhausted: CUDA has
-  // none left, or ulimit -l is too low.
+  // Makes room for at least `bytes` bytes. Call it when no kernel uses the memory any more; its
+  // contents are lost if it grows. Returns kResourceExhausted if CUDA has none left, or if ulimit
+  // -l is too low.
   Status resize(std::size_t bytes);
 
   std::byte* data() const { return memory_; }
-  // A place in it, as kernels see it.
+  // The address of a place in it, for kernels.
   std::byte* on_device(const void* place) const {
     return mapped_ + (static_cast<const std::byte*>(place) - memory_);
   }

@@ -1,6 +1,6 @@
-// The randomised Hadamard transform of src/codec/rotation.h: one warp a packet, 16 lanes a block of
-// 256 elements. Butterflies run in ascending stride, and each is one rounded sum or difference of
-// the same two values as there.
+// The randomised Hadamard transform of src/codec/rotation.h, with one warp a packet, and 16 lanes a
+// block of 256 elements. Butterflies run in ascending stride, and each is one rounded sum or
+// difference of the same two values as there.
 #pragma once
 
 #include "codec/random_bytes.h"
@@ -13,7 +13,7 @@ namespace leeway::device_codec {
 LEEWAY_GPU std::uint32_t signs_at(const codec::Place& place, std::uint64_t element) {
   const PhiloxCounter signs = codec::signs_of_group(place, element / codec::kSignGroup);
   const auto at = static_cast<unsigned>(element % codec::kSignGroup);
-  // Chosen by comparisons: registers have no index.
+  // Comparisons choose the word: registers have no index.
   const std::uint32_t low = at < 32 ? signs[0] : signs[1];
   const std::uint32_t high = at < 96 ? signs[2] : signs[3];
   return (at < 64 ? low : high) >> at % 32;
@@ -27,14 +27,15 @@ LEEWAY_GPU void flip(std::uint32_t signs, Slice& slice) {
   }
 }
 
-// Length of the transformed block that has element `at` of a packet of `elements`: 256, and powers
-// of two that descend as the bits of the rest do.
+// Returns the length of the transformed block that has element `at` of a packet of `elements`.
+// Lengths are 256, and then powers of two that descend as the bits of the rest do.
 LEEWAY_GPU unsigned length_of_block(unsigned at, unsigned elements) {
   const unsigned length = std::bit_floor(at ^ elements);
   return length < codec::kRotationElements ? length : codec::kRotationElements;
 }
 
-// Strides below 16, within one lane, which holds parts of several short blocks at a packet's end.
+// Transforms strides below 16, within one lane. At a packet's end a lane holds parts of several
+// short blocks.
 LEEWAY_GPU void transform_slice(unsigned at, unsigned elements, Slice& slice) {
   const unsigned whole = length_of_block(at, elements);
   unsigned lengths[kSliceElements];
@@ -83,7 +84,7 @@ class PacketRotation {
     });
   }
 
-  // The stride of so many lanes, where blocks are longer.
+  // Transforms the stride of `lanes` lanes, if blocks are longer.
   LEEWAY_GPU void exchange(unsigned step, unsigned lanes) {
     LEEWAY_UNROLL
     for (unsigned i = 0; i < kSliceElements; ++i) {
@@ -118,7 +119,7 @@ class PacketRotation {
   Warp::PerLane<Slice> slices_;
 };
 
-// The packets of one of `warps` warps.
+// Rotates the packets of one of `warps` warps.
 template <bool forward>
 LEEWAY_GPU void rotate_packets(const Warp& warp, const RotateJob& job, unsigned index,
                                unsigned warps) {

@@ -15,7 +15,7 @@ using device::Words;
 
 // Payload of the shortest datagram: no packet but a block's last is shorter.
 constexpr std::size_t kPayloadBytesMin = limits::kDatagramBytesMin - 64;
-// Shards of an all_reduce are cut at multiples of so many elements, so that they differ.
+// Shards of an all_reduce are cut at multiples of this many elements, so they may differ by it.
 constexpr std::size_t kShardSlack = 64;
 constexpr std::size_t kBoundary = 64;
 
@@ -23,7 +23,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kBoundary - 1) / kBoundary * kBoundary;
 }
 
-// The most that so many elements take as so many blocks.
+// The most room that the elements take in this many blocks.
 struct Room {
   std::size_t packets = 0;
   std::size_t bytes = 0;
@@ -61,7 +61,7 @@ StreamPayload::StreamPayload(const Kernels& kernels, const Call& call, Begin beg
   payload_at_ = at;
   const Room all = room_for(format_, call.elements, ranks);
   const Room own = room_for(format_, call.block_elements + kShardSlack, 1);
-  const std::size_t parts = 4 * ranks;  // each begins at a boundary
+  const std::size_t parts = 4 * ranks;  // each part begins at a boundary
   at += all.bytes + (ranks - 1) * own.bytes;
   if (call.spreads) at += own.bytes + all.bytes;
   at += (ranks * own.packets + all.packets) * sizeof(float);
@@ -99,7 +99,7 @@ Status StreamPayload::reduce(const Site& site, device::cuda::Stream stream) {
   Status status =
       kernels_.sum_listed(format_, list_of<SumJob>(kSum, site, &Words::landed, packets), launch);
   if (!call_.spreads) return status;
-  // All ranks are to hold what decodes from the encoded sum, and so does this one.
+  // All ranks shall hold what decodes from the encoded sum, so this rank decodes it, too.
   if (status.ok())
     status = kernels_.encode_listed(
         format_, list_of<EncodeJob>(kSpread, site, &Words::landed, packets), launch);
@@ -196,7 +196,7 @@ const std::byte* StreamPayload::input_of(Rank owner) const {
   return call_.input + layout_.reduce.blocks[owner].offset * size_of(call_.type);
 }
 
-// A rank's block in the output, which without a spread is the own block alone.
+// Returns a rank's block in the output. Without a spread the output is the own block alone.
 std::byte* StreamPayload::output_of(Rank owner) const {
   if (!call_.spreads) return call_.output;
   return call_.output + layout_.spread.blocks[owner].offset * size_of(call_.type);
@@ -228,7 +228,7 @@ void StreamPayload::write_contributions() {
   write(kContributions, jobs);
 }
 
-// All contributions to our block are there, or there are none.
+// Call it when all contributions to our block have landed, or there are none.
 void StreamPayload::write_sums() {
   const Rank self = layout_.rank;
   std::vector<SumJob> sums;
@@ -262,8 +262,8 @@ void StreamPayload::write_sums() {
   site_.signal.tell(&Words::landed);
 }
 
-// Packets that did not arrive become zeros: spreads of streams' calls are exact, and what is
-// missing then is of a rank that fell silent.
+// Packets that did not arrive become zeros. Spreads of streams' calls are exact, so only packets of
+// a rank that fell silent are missing.
 void StreamPayload::write_decodes() {
   std::vector<SumJob> jobs;
   for (Rank owner = 0; owner < layout_.size && call_.spreads; ++owner) {

@@ -1,11 +1,11 @@
-// The elements of a call that a stream waits for: kernels encode, sum and decode them in the order
+// The elements of a call that a stream waits for. Kernels encode, sum and decode them in the order
 // of streams, and the network sees encoded packets in staging.
 //
-// Three launches stand on streams before the network's operation begins: encode, reduce, decode.
-// What each is to do is known later, when the operation has its number, and when contributions have
-// landed. It is a list of jobs in staging then, and a word says that it is there (device/signal.h).
-// So a call may be part of a graph: every replay writes its lists anew. Ran on an H100
-// by hand (README.md); as part of a graph on the driver double only.
+// Three launches are on streams before the network's operation begins: encode, reduce, decode.
+// Their work is known later, when the operation has its number, and when contributions have landed.
+// It is then a list of jobs in staging, and a word says that it is there (device/signal.h). So a
+// call may be part of a graph: every replay writes its lists anew. It was run on an H100 by hand
+// (README.md); as part of a graph on the driver double only.
 #pragma once
 
 #include <functional>
@@ -25,51 +25,54 @@ class StreamPayload final : public device::StepKernels,
  public:
   // A sum or an average of all ranks' elements.
   struct Call {
-    CodecOptions codec;              // of both halves
-    DataType type = DataType::f32;   // of the tensors
+    CodecOptions codec;              // for both halves
+    DataType type = DataType::f32;   // type of the tensors
     int size = 1;                    // ranks
-    std::size_t elements = 0;        // of the input, all ranks' blocks together
-    std::size_t block_elements = 0;  // of the longest block that this rank reduces
+    std::size_t elements = 0;        // in the input, all ranks' blocks together
+    std::size_t block_elements = 0;  // in the longest block that this rank reduces
     bool spreads = true;             // reduced blocks go to all ranks: an all_reduce
     unsigned multiprocessors = 12;   // as Launch
-    // In memory of the device. An output that may be the input.
+    // Input and output are in memory of the device, and may be the same.
     const std::byte* input = nullptr;
-    // Bytes from one rank's block of the input to the next; 0: they lie one behind the other.
+    // Bytes from one rank's block of the input to the next; 0 if blocks lie one behind the other.
     std::size_t input_pitch = 0;
     std::byte* output = nullptr;
   };
 
-  // Begins the operation whose source and sink `payload` is, and calls `ended` when it is over:
-  // whether all went well.
+  // Begins the operation whose source and sink is `payload`. When the operation is over, it calls
+  // `ended` with whether all went well.
   using Begin = std::function<void(const std::shared_ptr<StreamPayload>& payload,
                                    std::function<void(bool ok)> ended)>;
 
-  // Whether kernels can do it: a sum or an average, a codec that has kernels, not too many ranks.
+  // Returns whether kernels can do it: a sum or an average, a codec that has kernels, not more than
+  // kContributionsMax ranks.
   static bool supports(const CodecOptions& codec, DataType type, ReduceOp op, int size);
 
-  // The kernels outlive it.
+  // The kernels must outlive it.
   StreamPayload(const Kernels& kernels, const Call& call, Begin begin);
 
-  // What a run needs.
+  // Staging that one run needs.
   std::size_t staging_bytes() const { return staging_bytes_; }
 
-  // As StepKernels. One run after the other.
+  // As StepKernels. Runs must come one after the other.
   Status encode(const device::Site& site, device::cuda::Stream stream) override;
   Status reduce(const device::Site& site, device::cuda::Stream stream) override;
   Status decode(const device::Site& site, device::cuda::Stream stream) override;
   void run(const device::Site& site) override;
 
-  // As PayloadSource and PayloadSink. kInternal: the library cuts the call as no list has room for.
+  // As PayloadSource and PayloadSink. kInternal: the library divides the call in a way for which
+  // lists have no room.
   Status begin(const PayloadLayout& layout) override;
   EncodedChunk encoded(const PayloadChunk& chunk) override;
   Duration poll_every() const override { return std::chrono::microseconds(20); }
   Result<MutableByteSpan> landing(const PayloadLayout& layout) override;
   void take(const PayloadChunk& chunk, std::span<const PayloadContribution> contributions) override;
-  // Staging is the step's until its stream has used it, which may be after the operation.
+  // Always true, because the staging is the step's until its stream has used it, which may be after
+  // the operation.
   bool used(const PayloadChunk&) override { return true; }
 
  private:
-  // Where lists lie in staging: a counter each, and behind all counters the jobs.
+  // Lists in staging. Each has a counter, and behind all counters are the jobs.
   enum List : unsigned { kContributions, kSum, kSpread, kAdopt, kDecode, kLists };
   template <typename Job>
   JobList<Job> list_of(List list, const device::Site& site, device::Word word,
@@ -98,19 +101,19 @@ class StreamPayload final : public device::StepKernels,
   std::size_t payload_at_ = 0;  // behind the lists
   std::size_t staging_bytes_ = 0;
 
-  // Of the run.
+  // State of the run.
   device::Site site_;
   PayloadLayout layout_;
   std::size_t room_at_ = 0;                   // next free byte of staging
-  std::vector<std::size_t> contribution_at_;  // encoded, by owner
-  std::size_t spread_at_ = 0;                 // encoded, of our own block
+  std::vector<std::size_t> contribution_at_;  // encoded, by owner of the block
+  std::size_t spread_at_ = 0;                 // our own block, encoded
   std::size_t landing_at_ = 0;
-  std::size_t factors_at_ = 0;                    // all of them
+  std::size_t factors_at_ = 0;                    // where all factors begin
   std::size_t sum_factors_at_ = 0;                // by rank, then by packet of our block
   std::vector<std::size_t> spread_factors_at_;    // by owner
   std::vector<const std::byte*> sum_landing_;     // contributions to our block, by rank
-  std::vector<const std::byte*> spread_landing_;  // other ranks' blocks
-  std::uint32_t chunks_left_ = 0;                 // of our block, before it can be summed
+  std::vector<const std::byte*> spread_landing_;  // other ranks' blocks, by rank
+  std::uint32_t chunks_left_ = 0;                 // missing for the sum of our block
 };
 
 }  // namespace leeway::device_codec

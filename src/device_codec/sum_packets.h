@@ -1,8 +1,8 @@
-// Decoding and summing: one warp a packet, whose sum stays in registers while one contribution
-// after the other is added. Decoding alone is a sum of one.
+// Decoding and summing: one warp a packet. The packet's sum stays in registers while contributions
+// are added one after the other. Decoding alone is a sum of one contribution.
 //
 // A lane reads the codes of its slice where they lie. It reads several contributions before it adds
-// the first: memory answers late, and a warp has few others beside it that could use the time.
+// the first: memory answers late, and few other warps could use the time.
 #pragma once
 
 #include "device_codec/formats.h"
@@ -47,10 +47,10 @@ class PacketSum {
   }
 
  private:
-  // Contributions that are read before the first is added: as many as registers have room for.
+  // Contributions that are read before the first is added, as far as registers suffice.
   static constexpr unsigned kAtOnce = Format::kBits > 4 ? 2 : 4;
 
-  // What contribution i is multiplied by, which lane i keeps until all want it.
+  // Loads the factors of contribution i. Lane i keeps them until all lanes need them.
   LEEWAY_GPU void load_factors(unsigned index, unsigned i, float& weight, float& scale) const {
     weight = scale = 0.0f;
     if (i >= job_.contributions_count) return;
@@ -59,15 +59,15 @@ class PacketSum {
     if (weight != 0.0f && one.encoded) scale = packet_factor<which>(one.data + packet_.at);
   }
 
-  // The caller's; 0: is left out.
+  // The caller's factor; 0 if the contribution is left out.
   LEEWAY_GPU float weight(unsigned i) const { return warp_.value_of(weights_, more_weights_, i); }
-  // Of the packet.
+  // The factor in the packet's header.
   LEEWAY_GPU float scale(unsigned i) const { return warp_.value_of(scales_, more_scales_, i); }
 
-  // Nothing is added to the packet.
+  // Returns whether nothing is added to the packet.
   LEEWAY_GPU bool nothing() const { return (encoded_ | plain_) == 0 && !job_.adds; }
 
-  // Adds contribution i if it is there, or several from there on; returns how many.
+  // Adds contribution i if it is present, or several from i on. Returns how many it has passed.
   template <unsigned count = kAtOnce>
   LEEWAY_GPU unsigned add(unsigned i, unsigned step) {
     constexpr unsigned kAll = (1u << count) - 1;
@@ -153,14 +153,14 @@ class PacketSum {
   const Warp& warp_;
   const SumJob& job_;
   const PacketOfJob packet_;
-  std::uint64_t encoded_ = 0;  // a bit for each contribution that is encoded, and not left out
-  std::uint64_t plain_ = 0;    // that is elements
+  std::uint64_t encoded_ = 0;  // a bit for each encoded contribution that is not left out
+  std::uint64_t plain_ = 0;    // the same for contributions of plain elements
   Warp::PerLane<Slice> sums_;
   Warp::PerLane<float> weights_, more_weights_;
   Warp::PerLane<float> scales_, more_scales_;
 };
 
-// The packets of one of `warps` warps.
+// Sums the packets of one of `warps` warps.
 template <Codec which>
 LEEWAY_GPU void sum_packets(const Warp& warp, const SumJob& job, unsigned index, unsigned warps) {
   for (unsigned packet = index; packet < job.packets.count; packet += warps)

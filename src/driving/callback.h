@@ -1,5 +1,5 @@
-// Callbacks of operations. Whoever makes one makes it here, so that a blocking call in it is
-// refused on every thread and every time.
+// Callbacks of operations. All callers make callbacks by call(), so that a blocking call in a
+// callback is refused on every thread and every time.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ using Callback = std::function<void()>;
 
 namespace leeway::driving {
 
-// Whether this thread is in a callback: it must not wait for anybody.
+// Returns true if this thread is in a callback. It must not wait then.
 bool in_callback();
 
-// Makes them in their order.
+// Makes the callbacks in their order.
 void call(std::span<const internal::Callback> callbacks);
 
 }  // namespace leeway::driving

@@ -8,12 +8,12 @@
 namespace leeway::driving {
 namespace {
 
-// A channel that is destroyed under its callers' operations lets them end for so many time-outs of
+// A channel that is destroyed while operations run lets them end for kPatienceTimeouts time-outs of
 // the slowest link.
 constexpr int kPatienceTimeouts = 64;
 
-// How often, and how long at most, peers are told what they may still wait for. A peer that
-// left before answers no more.
+// Peers are told the size of datagrams once a time-out of the slowest link, for kTellTimeouts
+// time-outs and kTellMax at most. A peer that left before does not answer any more.
 constexpr int kTellTimeouts = 8;
 constexpr Duration kTellMax = std::chrono::seconds(1);
 
@@ -103,7 +103,7 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
     work->request.done = true;
     return;
   }
-  // It waits while trains of finished operations are still being read.
+  // The engine holds it back while trains of finished operations are still being read.
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
   driver_->node_.touch(*member_);
@@ -150,7 +150,7 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
-    // What a stand-in stands for is counted where it goes.
+    // The observer hears of the call that a stand-in represents where that call goes.
     if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
       driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
@@ -218,8 +218,8 @@ void Channel::leave() {
   driver_->run_until(left, Instant::infinite_future());
 }
 
-// What told a peer how long datagrams may be can have been lost. That peer still makes its
-// communicator, and nobody else can tell it.
+// The datagrams that told a peer the size of datagrams can have been lost. That peer is still
+// making its communicator, and nobody else can tell it.
 void Channel::tell_size() {
   const Duration patience = closing_patience() / kPatienceTimeouts * kTellTimeouts;
   const Instant deadline = steady_now() + std::min(patience, kTellMax);

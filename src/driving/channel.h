@@ -17,25 +17,30 @@
 
 namespace leeway::driving {
 
-// How calls under way came to their end.
+// Texts for how calls in progress ended.
 inline constexpr const char* kAborted = "was aborted";
 inline constexpr const char* kDestroyed = "was destroyed";
 
+// The constructor joins the driver. Then come prove_paths(), prove_memory() and agree_on_size(), as
+// far as the caller wants them, and then operations. abort() may come at any time, and the
+// destructor leaves. The first error stays the channel's state; only abort() replaces it.
 class Channel final : private MemoryWatcher {
  public:
   using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
 
-  // `slots`: the processes of the ranks, as the driver's transport counts them. `name`: for people.
+  // `slots`: the processes of the ranks, in the numbering of the driver's transport. `name`: for
+  // people.
   Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
           std::vector<Rank> slots, std::string name = {});
-  // Lets operations end for a while, cancels the rest, and leaves (protocol/departure.h): in a few
-  // time-outs where peers answer, in two seconds where one is silent, at once where all others are
-  // known to be dead, and after abort(). In a callback it aborts.
+  // Lets operations end for 64 time-outs of the slowest link, cancels the rest, and leaves
+  // (protocol/departure.h). Leaving takes a few time-outs where peers answer, and two seconds where
+  // one is silent. It is immediate where all others are known to be dead, and after abort(). In a
+  // callback the destructor aborts.
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // The driver's; shm where all peers are reached through memory, mixed where some are.
+  // The driver's kind; shm where all peers are reached through memory, mixed where some are.
   TransportKind kind() const { return kind_; }
   const protocol::EndpointConfig& config() const { return config_; }
   const std::shared_ptr<Driver>& driver() const { return driver_; }
@@ -44,13 +49,13 @@ class Channel final : private MemoryWatcher {
   // This process is the child of a fork, and has none of the driver's threads: calls fail.
   bool forked() const { return driver_->forked(); }
 
-  // Under a Driver::Session, whose pump() then does what there is to do.
+  // Call it under a Driver::Session, whose pump() then does the pending work.
   collective::Engine& engine();
 
-  // Is told what is known of the path to a rank (text_of()), where an error has no room for all.
+  // Receives what is known of the path to a rank (text_of()), where an error has no room for all.
   using TellPath = std::function<void(Rank peer, const std::string& facts)>;
-  // Waits until datagrams pass to and from every peer, which also measures round trips;
-  // kUnavailable naming those to or from whom they do not; kCancelled after abort(). A channel that
+  // Waits until datagrams pass to and from every peer, which also measures round trips. Returns
+  // kUnavailable naming the peers whose paths failed, or kCancelled after abort(). A channel that
   // fails here or in agree_on_size() is aborted: nothing was agreed that its peers might still wait
   // for.
   Status prove_paths(Duration timeout, const TellPath& tell = {});
@@ -60,55 +65,59 @@ class Channel final : private MemoryWatcher {
   // Ranks that do not share memory with this one, and why.
   std::string memory_obstacles(bool of_this_host);
 
-  // After prove_paths(), on all ranks or none: datagrams are as long from now on as all ranks'
-  // paths carry. Not `measured`: as far as this rank is concerned, as long as they are.
-  // kUnavailable where not all ranks tell in time; kCancelled after abort().
+  // Agrees with all ranks on the length of datagrams: the longest that all ranks' paths carry. Call
+  // it after prove_paths(), on all ranks or none. Without `measured`, this rank asks for the length
+  // that it has now. Returns kUnavailable if not all ranks tell in time, and kCancelled after
+  // abort().
   Status agree_on_size(bool measured, Duration timeout, const TellPath& tell = {});
-  // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
-  // asked for up to a fifth of a second.
+  // Returns the ranks that do not report our multicast. Asks for up to a fifth of a second. Call it
+  // after prove_paths(), where the transport has multicast.
   std::vector<Rank> deaf_to_multicast();
 
-  // Of a caller that waits: begins the operation, and drives until it is done.
-  // `place`: as collective::Request::place.
+  // For a caller that waits: begins the operation, and drives until it is done. `place`: as
+  // collective::Request::place.
   using Place = std::optional<std::uint64_t>;
   Result<CollectiveReport> run(const collective::OperationSpec& spec, Place place = {});
-  // Of a caller that waits for it next, and drives.
+  // For a caller that waits for the operation next, and drives.
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec, Place place = {});
-  // Of a caller that does something else meanwhile: another thread drives. Operations of one thread
-  // begin in the order of its calls, of either kind.
+  // For a caller that does something else meanwhile: another thread drives. Operations of one
+  // thread begin in the order of its calls to run(), submit() and start().
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
-  // Calls of these ranks that go another way wait for peers, or no longer do: who is silent for the
-  // peer time-out is dead, as if an operation of this channel waited.
+  // Calls of these ranks over another way begin to wait for peers (`on`), or stop waiting. While
+  // they wait, a peer that is silent for the peer time-out is dead, as if an operation of this
+  // channel waited.
   void watch_peers(bool on);
-  // A call that went another way is over: an observer hears of it as of one of this channel.
+  // Tells an observer of a call that went another way and is over, as of a call of this channel.
   void note_done(const collective::Request& request);
-  // A payload source or sink has come on. Any thread.
+  // Says that a payload source or sink has progressed. Any thread.
   void ring();
 
   // How long the destructor lets operations end.
   Duration closing_patience();
 
-  // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
+  // Makes every operation in flight fail with kCancelled, now, and every later one too. Peers are
   // told once, and nobody is waited for. `how` is for the texts. Any thread.
   void abort(const char* how = kAborted);
-  // kOk while all is well; else why operations fail. Any thread; a load.
+  // Returns kOk while all is well, else the code with which operations fail. Any thread; one atomic
+  // load.
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
-  // The same with its text; `about`: the rank that it names.
+  // Returns state() with its text. Sets `about` to the rank that the text names.
   Status status(Rank* about = nullptr);
-  // Whether a peer has said good-bye, or is dead. Any thread; a load.
+  // Returns true if a peer has said good-bye, or is dead. Any thread; one atomic load.
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
-  // As DatagramTransport's; any thread.
+  // As DatagramTransport's functions; any thread.
   Status register_memory(ByteSpan memory) { return driver_->register_memory(memory); }
   void forget_memory(ByteSpan memory) { driver_->forget_memory(memory); }
 
-  // One row a name, `prefix` before each.
+  // Adds one row a counter, with `prefix` before each name.
   void add_counters(const std::string& prefix, Counters& rows);
 
  private:
   friend class Driver;
 
-  // The member's memory, which the transport may have to know. What it cannot register it copies.
+  // The member's memory, which the transport may have to know. Memory that it cannot register is
+  // copied.
   void on_allocated(ByteSpan memory) override;
   void before_freed(ByteSpan memory) override;
 
@@ -116,16 +125,16 @@ class Channel final : private MemoryWatcher {
   void probe_all();
   void look_at_links(Driver::Session& session);
   std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec, Place place) const;
-  // Hands it to the engine. By the driving thread.
+  // Hands the operation to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.
   void publish();
-  // The first of what goes wrong is the channel's state.
+  // The first error is the channel's state. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);
-  // For people who look; `since`: so long ago they did last.
+  // Fills in `view` for people. `since`: time since they looked last.
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
@@ -145,15 +154,15 @@ class Channel final : private MemoryWatcher {
   const std::string name_;
   TransportKind kind_;
   Instant proving_since_;
-  const std::uint32_t generation_;  // of forks
+  const std::uint32_t generation_;  // generation of forks
   // The driving thread alone touches these.
   collective::Member* member_ = nullptr;
   std::vector<std::shared_ptr<WorkState>> active_;
   std::vector<ByteSpan> memory_;  // the member's, known to the transport
-  Status failure_;                // of operations that are asked for after abort()
-  Status why_;                    // of state_
-  Rank about_ = kNoRank;          // that it names
-  std::vector<PeerView> views_;   // of the peers, when they were looked at last
+  Status failure_;                // status of operations that are asked for after abort()
+  Status why_;                    // text of state_
+  Rank about_ = kNoRank;          // the rank that why_ names
+  std::vector<PeerView> views_;   // copy of each peer's latest view
   std::uint64_t deadline_cuts_seen_ = 0;
 
   std::atomic<StatusCode> state_{StatusCode::kOk};

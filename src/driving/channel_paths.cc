@@ -6,12 +6,12 @@
 namespace leeway::driving {
 namespace {
 
-// Paths are proven by then: a rank that has not reported our multicast after this, asked several
-// times, is not going to.
+// Paths are proven before. A rank that has not reported our multicast after kMulticastProofTime,
+// asked several times, will not report it.
 constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
 constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
 
-// Proofs take a few milliseconds; one that is impossible is mostly refused as soon.
+// Proofs take a few milliseconds; an impossible one is mostly refused as soon.
 constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -55,7 +55,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   return explain(broken, tell);
 }
 
-// Peers that came late have not had our probes before.
+// Peers that came late have not received our earlier probes.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().heard(peer) && !endpoint().proven(peer)) return true;
@@ -87,7 +87,7 @@ PathFacts Channel::facts_of(Rank peer) {
   facts.own = driver_->where_->address_of(slots_[config().self]);
   facts.theirs = driver_->where_->address_of(slots_[peer]);
   facts.refused = driver_->where_->refusals_to(slots_[peer]);
-  // What a rank sent before this process knew of it is no stranger's.
+  // Datagrams that a rank sent before this process knew its address are not a stranger's.
   const NetworkAddress stranger = driver_->where_->last_stranger();
   const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
     return driver_->where_->address_of(slot) == stranger;
@@ -113,7 +113,7 @@ Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
                        text_of(facts_of(broken.front())).c_str());
 }
 
-// Which links keep bytes intact and lead through memory.
+// Finds the links that keep bytes intact and lead through memory.
 void Channel::look_at_links(Driver::Session& session) {
   config_.intact.assign(config_.size, 0);
   int near = 0;
@@ -156,7 +156,8 @@ Status Channel::agree_on_size(bool measured, Duration timeout, const TellPath& t
   return status;
 }
 
-// Peers for whom all wait: they have not told, or this rank does not know its path to them.
+// Returns the peers that hold up the agreement: they have not told, or this rank does not know its
+// path to them.
 std::vector<Rank> Channel::unmeasured() {
   std::vector<Rank> ranks = member_->untold_sizes();
   for (Rank peer = 0; peer < config().size; ++peer) {

@@ -1,4 +1,4 @@
-// Who drives, and what a step is.
+// The thread that drives, and one step of it.
 #include "driving/driver.h"
 
 #include <sched.h>
@@ -120,7 +120,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Whoever brings one of them about may be another thread or another driver's.
+  // Another thread, or another driver's, may bring one of them about.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;
@@ -155,9 +155,9 @@ void Driver::help(WorkState& work) {
   driver->release();
 }
 
-// One hold of the role for beginning and driving saves a call two hand-overs. What begins is sent
-// before the first look for what has arrived: peers have it a system call earlier, and a 4 KiB
-// all-reduce takes 14.6 us instead of 15.3 (2 ranks).
+// One hold of the role for beginning and driving saves a call two hand-overs. The new operation's
+// datagrams are sent before the first look for arrivals: peers have them a system call earlier, and
+// a 4 KiB all-reduce takes 14.6 us instead of 15.3 (2 ranks).
 Status Driver::run(Channel& channel, const std::shared_ptr<WorkState>& work) {
   role_.acquire();
   const Instant now = steady_now();
@@ -238,7 +238,7 @@ bool Driver::drive_until(const WorkState& work, Instant deadline) {
   return drive_until(done, deadline);
 }
 
-// With the role, which it gives back: when it is done, when time is up, or when another thread
+// Called with the role. Gives it back when it is done, when time is up, or when another thread
 // wants the role.
 bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   Idle idle{steady_now()};
@@ -267,7 +267,7 @@ bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   return finished;
 }
 
-// Gives back the role, and calls those who wait for what was done meanwhile.
+// Gives back the role, and makes the callbacks of operations that were done meanwhile.
 void Driver::release() {
   std::vector<Callback> callbacks;
   callbacks.swap(callbacks_);
@@ -300,7 +300,8 @@ bool Driver::step(Instant now) {
   return received || sent || rung;
 }
 
-// The transport is dead: whatever waits for it fails at once, with what the transport says.
+// The transport is dead: every operation that waits for it fails at once, with the transport's
+// status.
 void Driver::fail(Instant now, const Status& status) {
   node_.cancel_all(now, status);
   trains_.drop_all();
@@ -371,8 +372,8 @@ bool Driver::flush(const collective::Member& member, Duration patience) {
   }
 }
 
-// Nothing of anybody's is on its way any more, as if the network had lost it. False: a device still
-// reads.
+// Forgets all trains of all members, as if the network had lost them. Returns false if a device
+// still reads one.
 bool Driver::drop_trains() {
   if (transport_->borrowed() != 0) return false;
   trains_.drop_all();

@@ -42,8 +42,8 @@ class Channel;
 
 Instant steady_now();
 
-// Layers of a transport seen as what they are, or null. Where `lengths` is there and no faults
-// are, the sizes of paths are measured.
+// Layers of a transport by their own types, or null. Sizes of paths are measured where `lengths` is
+// present and `faults` is not.
 struct Layers {
   const transport::FaultTransport* faults = nullptr;
   transport::SealedTransport* sealed = nullptr;
@@ -52,34 +52,37 @@ struct Layers {
   transport::Whereabouts* where = nullptr;
 };
 
+// start() makes one, and channels are opened on it. It lives as long as any channel does.
 class Driver final {
  public:
-  // kResourceExhausted: no thread can be had.
+  // Returns kResourceExhausted if no thread can be started.
   static Result<std::shared_ptr<Driver>> start(TransportKind kind,
                                                std::unique_ptr<DatagramTransport> transport,
                                                const congestion::Settings& congestion = {},
                                                const Layers& layers = {});
-  // All its channels are gone.
+  // Destroyed after all its channels.
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
   TransportKind kind() const { return kind_; }
   const TransportLimits& limits() const { return transport_->limits(); }
-  // This process is the child of a fork, and has none of the threads.
+  // Returns true in the child of a fork, which has none of the threads.
   bool forked() const { return generation_ != fork_generation(); }
-  // Whether peers may share memory with this process.
+  // Returns true if peers may share memory with this process.
   bool is_mixed() const { return mixed_ != nullptr; }
   bool measures_sizes() const { return lengths_ != nullptr; }
 
-  // Drives, or sleeps while another does, until it is done.
+  // Drives, or sleeps while another thread does, until the operation is done.
   static Result<CollectiveReport> wait(WorkState& work);
-  // The same, for so long at most. Whether it is done; in a callback it only looks.
+  // As wait(), for `patience` at most. Returns true if the operation is done. In a callback it only
+  // looks.
   static bool wait_for(WorkState& work, Duration patience);
-  // Drives until one of them is done: the index of the first that is. Null: no operation. All on
-  // drivers of this process; those that this thread does not drive have their own.
+  // Drives until one of the works is done, and returns the index of the first that is. A null entry
+  // is no operation. All works are on drivers of this process. Drivers that this thread does not
+  // drive have a thread of their own.
   static std::size_t wait_any(std::span<WorkState* const> works);
-  // The work is no operation of a channel's, and is over: whoever waits for it is woken, and its
+  // Ends a work that is no operation of a channel's: threads that wait for it are woken, and its
   // callbacks are called. Not by a thread that has the role.
   static void finish(WorkState& work);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
@@ -88,19 +91,19 @@ class Driver final {
                   const protocol::Blame& blame = {});
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
-  // Something that operations wait for is there: whoever drives looks at all of them. Any thread;
-  // never blocks for long.
+  // Says that something that operations wait for is there. The driving thread then looks at all of
+  // them. Any thread; never blocks for long.
   void ring();
 
-  // From now on what this driver sends goes into the share of the line that `first` has, if it is
-  // paced: this one is a further lane of the process. Before any channel is opened on it.
+  // Makes this driver send within the share of the link that `first` has, if it is paced. This
+  // driver is a further lane of the process. Before any channel is opened on it.
   void pace_with(Driver& first);
 
-  // Who hears of this driver from now on; null: nobody. Any thread.
+  // Sets the observer that hears of this driver from now on; null removes it. Any thread.
   void observe(std::shared_ptr<Observer> observer);
   bool observed();
 
-  // As DatagramTransport's; any thread.
+  // As DatagramTransport's functions; any thread.
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
@@ -115,11 +118,11 @@ class Driver final {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     collective::Node& node() { return driver_.node_; }
-    // Null: nothing is sealed.
+    // Returns null if nothing is sealed.
     transport::SealedTransport* sealed() { return driver_.sealed_; }
-    // Null: no peer shares memory.
+    // Returns null if no peer shares memory.
     transport::MixedTransport* mixed() { return driver_.mixed_; }
-    // As DatagramTransport's, of a slot.
+    // As DatagramTransport's, for a slot.
     const TransportLimits& limits_to(Rank slot) { return driver_.transport_->limits_to(slot); }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }
@@ -131,25 +134,25 @@ class Driver final {
  private:
   friend class Channel;
   static constexpr std::size_t kReceiveBatch = 64;
-  // Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the
-  // datagram that is waited for may need this very core to be sent.
+  // Time of polls before blocking. Polls yield rather than pause: ranks may outnumber cores, and
+  // the peer may need this very core to send the datagram that is waited for.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
-  // A yield takes long where other ranks have the core, and kSpin holds few polls then. This many
-  // are made at least: they cost about as much processor time, and less than a sleep and a wake.
+  // A yield takes long where other ranks have the core, and kSpin holds few polls then. At least
+  // kPolls are made: they cost about as much processor time as a sleep and a wake, and less time.
   // They end after kPollsLast. Beside a program that computes, a yield takes milliseconds, and a
   // sleeper is woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
-  // Since something happened.
+  // Time and polls since something happened.
   struct Idle {
     Instant since;
     int polls = 0;
   };
 
-  // An operation that begins, or is to end by this outcome.
+  // An operation that begins, or that is to end with `outcome`.
   struct Started {
-    Channel* channel = nullptr;  // null: it is to end
+    Channel* channel = nullptr;  // the operation's channel; null to end it
     std::shared_ptr<WorkState> work;
     Status outcome;
     protocol::Blame blame;
@@ -158,18 +161,19 @@ class Driver final {
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
 
-  // As wait(), until then at most; not ok: this thread must not wait for it.
+  // As wait(), but at most until `until`. Returns an error if this thread must not wait for it.
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
-  // Of a caller that waits: begins the operation and drives until it is done.
+  // For a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
-  // Of a caller that does not wait: whoever drives takes it up, or this thread in passing.
+  // For a caller that does not wait: the driving thread takes the operation up, or this thread in
+  // passing.
   void start(Channel& channel, std::shared_ptr<WorkState> work);
   void take_up(Started started);
   void admit_started(Instant now);
   void end_started(Instant now, const Started& ending);
 
-  // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Whether it is
-  // done.
+  // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Returns true if
+  // it is done.
   bool run_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const WorkState& work, Instant deadline);
@@ -181,7 +185,7 @@ class Driver final {
   bool send(Instant now);
   bool receive(Instant now);
   void fail(Instant now, const Status& status);
-  // Nothing was to be done.
+  // Called after a step that did nothing. Yields, or blocks once polls have lasted long enough.
   void rest(Instant now, Instant deadline, Idle& idle);
   void block(Instant now, Instant deadline);
   bool flush(const collective::Member& member, Duration patience);
@@ -192,34 +196,37 @@ class Driver final {
   const TransportKind kind_;
   const transport::FaultTransport* const faults_;
   transport::SealedTransport* const sealed_;
-  transport::LengthRefusals* const lengths_;  // null: sizes are not measured
+  transport::LengthRefusals* const lengths_;  // set where sizes are measured
   transport::MixedTransport* const mixed_;
-  const transport::Whereabouts* const where_;  // null: peers have no network addresses
-  const std::uint32_t generation_;             // of forks
+  const transport::Whereabouts* const where_;  // set where peers have network addresses
+  const std::uint32_t generation_;             // generation of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;
-  std::vector<Callback> callbacks_;  // of operations that are done: called when the role is free
+  // callbacks of operations that are done: called when the role is free
+  std::vector<Callback> callbacks_;
   TrainRing trains_;
   collective::Node node_;
-  std::vector<std::unique_ptr<collective::Member>> former_;  // whose memory is still being read
-  std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
+  // members that left, and whose memory is still being read
+  std::vector<std::unique_ptr<collective::Member>> former_;
+  // destroyed before the memory that it may be reading
+  std::unique_ptr<DatagramTransport> transport_;
   std::vector<Received> received_;
-  std::shared_ptr<Observer> observer_;  // null: nobody looks
+  std::shared_ptr<Observer> observer_;  // may be null
   Snapshot snapshot_;                   // the latest
   Instant look_at_ = Instant::infinite_future();
-  bool unseen_ = false;    // something happened since
-  Duration spin_ = kSpin;  // none where every peer is far: trains come one by one, all the time
+  bool unseen_ = false;    // something happened since the latest look
+  Duration spin_ = kSpin;  // 0 where every peer is far: trains come one by one, all the time
 
   // Operations that were started and that no driving thread has seen yet.
   std::mutex started_mutex_;
   std::vector<Started> started_;
   std::atomic<bool> any_started_{false};
-  std::atomic<bool> blocked_{false};  // who drives sleeps in the transport, or is about to
+  std::atomic<bool> blocked_{false};  // the driving thread sleeps in the transport, or is about to
   std::atomic<bool> rung_{false};
 
   DrivingRole role_;
   Thread background_;
-  // exit() stops the background thread. Callers who wait drive on.
+  // exit() stops the background thread. Callers that wait drive on.
   std::optional<std::stop_callback<std::function<void()>>> on_exit_;
 };
 

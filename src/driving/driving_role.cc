@@ -13,11 +13,12 @@ namespace {
 // blocking calls then never have to fetch the role from it.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
 
-// What it takes to wake the background thread from the transport's sleep, and to be woken by it.
+// Time to wake the background thread from the transport's sleep, and to be woken by it.
 constexpr auto kHandOver = std::chrono::microseconds(50);
 
-// A caller asks densely that asks so often, never longer after the time before than this. A step
-// takes a few microseconds, and who polls every 100 of them still moves gigabytes a second.
+// A caller asks densely after kDensePolls questions in a row, each at most kDenseInterval after the
+// one before. A step takes a few microseconds, and a caller that polls every 100 us still moves
+// gigabytes a second.
 constexpr int kDensePolls = 16;
 constexpr auto kDenseInterval = std::chrono::microseconds(100);
 
@@ -100,9 +101,9 @@ void DrivingRole::release() {
   hand_on();
 }
 
-// The role is free: for those who must touch what is driven, else for the one who waits longest.
-// The background thread looks for itself every grace: waking it with each call made a 4 KiB
-// all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4 ranks).
+// The role is free. It goes to the threads that must touch what is driven, else to the one that
+// waits longest. The background thread looks for itself every kGrace: waking it with each call made
+// a 4 KiB all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4 ranks).
 void DrivingRole::hand_on() {
   if (wanted()) return free_.notify_all();
   if (!sleepers_.empty()) sleepers_.front()->woken.notify_one();
@@ -129,7 +130,8 @@ bool DrivingRole::acquire_in_pause() {
   const auto busy = [this] { return taken_ || wanted(); };
   while (!stopped_ && (busy() || (acquisitions_ != seen_ && !nudged_))) {
     seen_ = acquisitions_;
-    // The same condition as above: were it weaker, this would spin without ever giving up the lock.
+    // Waits for the same condition as above: were it weaker, this would spin without ever giving up
+    // the lock.
     pause_.wait_for(lock, kGrace, [&] { return stopped_ || (nudged_ && !busy()); });
   }
   if (stopped_) return false;

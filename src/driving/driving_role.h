@@ -15,42 +15,45 @@
 
 namespace leeway::driving {
 
+// The role is free or taken by one thread. Each successful acquire call is followed by release(),
+// or by release_to_callers() on the background thread.
 class DrivingRole {
  public:
   // Wakes the thread that drives from the transport's sleep when another wants the role.
   explicit DrivingRole(DatagramTransport& transport) : transport_(transport) {}
 
-  // Of a caller that must touch what is driven. The thread that drives lets go at its next step.
+  // For a caller that must touch what is driven. The thread that drives lets go at its next step.
   void acquire();
-  // Of a caller that waits for something which whoever drives brings about. False: `done` (any
-  // thread may ask it), or it is `until`, before the role was free.
+  // For a caller that waits for something that the driving thread brings about. Returns false if
+  // `done` was set or `until` passed before the role was free. `done`: any thread may read it.
   bool acquire_unless(const std::atomic<bool>& done, Instant until = Instant::infinite_future());
-  // Of a caller that does not wait.
+  // For a caller that does not wait. Returns false if the role is taken or wanted.
   bool acquire_if_free();
-  // The same of one that asks whether something is done. One that asks densely runs all the time:
-  // it drives as well as the background thread, which lets go, as the two would take the core from
-  // each other.
+  // As acquire_if_free(), for a caller that asks whether something is done. A caller that asks
+  // densely runs all the time. It drives as well as the background thread, which lets go, as the
+  // two would take the core from each other.
   bool acquire_to_poll(Instant now);
-  // Somebody asks densely.
+  // Returns true if a caller asks densely.
   bool polled() const { return polled_.load(std::memory_order_relaxed); }
   void release();
 
-  // Another thread wants the role; asked by the one that has it, between steps.
+  // Returns true if another thread wants the role. Asked by the thread that has it, between steps.
   bool wanted() const { return wanting_.load(std::memory_order_relaxed) > 0; }
 
-  // Whoever sleeps until `done` is woken. By the thread that drives, after it was set.
+  // Wakes the threads that sleep until `done`. By the thread that drives, after `done` was set.
   void announce(const std::atomic<bool>& done);
 
-  // There is asynchronous work: the background thread need not wait for a pause of the callers.
+  // Says that there is asynchronous work: the background thread need not wait for a pause of the
+  // callers.
   void nudge();
 
-  // Of the background thread. Waits until no caller has the role or has come back for it within a
-  // tick; false after stop().
+  // For the background thread. Waits until no caller has the role or has come back for it within a
+  // tick. Returns false after stop().
   bool acquire_in_pause();
-  // A caller would rather drive itself.
+  // Returns true if a caller would rather drive itself.
   bool recalled() const { return wanted() || recalled_.load(std::memory_order_relaxed); }
   void release_to_callers();
-  // The background thread is not needed any more. Callers go on.
+  // Ends the background thread's part, because it is not needed any more. Callers go on.
   void stop();
 
  private:
@@ -66,16 +69,16 @@ class DrivingRole {
   std::condition_variable free_;    // for acquire()
   std::condition_variable pause_;   // for the background thread
   std::vector<Sleeper*> sleepers_;  // in acquire_unless(), in the order of their coming
-  std::atomic<int> sleeping_{0};    // how many
+  std::atomic<int> sleeping_{0};    // threads in acquire_unless() that sleep or are about to
   bool taken_ = false;
-  std::atomic<bool> in_background_{false};  // by the background thread
-  std::atomic<bool> recalled_{false};       // from it
+  std::atomic<bool> in_background_{false};  // taken by the background thread
+  std::atomic<bool> recalled_{false};       // the role is wanted back from the background thread
   std::atomic<int> wanting_{0};             // threads that want the role
   std::atomic<bool> polled_{false};
-  Instant polled_at_;               // last
-  int polls_ = 0;                   // in a row that were close to each other
+  Instant polled_at_;               // time of the latest poll
+  int polls_ = 0;                   // polls in a row that were close to each other
   std::uint64_t acquisitions_ = 0;  // by callers
-  std::uint64_t seen_ = 0;          // of these, by the background thread
+  std::uint64_t seen_ = 0;          // acquisitions that the background thread has seen
   bool nudged_ = false;
   bool stopped_ = false;
 };

@@ -6,7 +6,7 @@
 
 namespace leeway::driving {
 
-// What every call of a communicator that was made before a fork says in the child.
+// The status of every call, in the child, of a communicator that was made before a fork.
 Status forked();
 
 }  // namespace leeway::driving

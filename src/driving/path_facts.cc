@@ -14,7 +14,7 @@ std::string rank(Rank rank) {
   return "rank " + std::to_string(rank);
 }
 
-// What to look at where no addresses and no errors of the system are known.
+// The advice where no addresses and no errors of the system are known.
 const char* remedy_of(TransportKind kind) {
   switch (kind) {
     case TransportKind::verbs:

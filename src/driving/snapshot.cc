@@ -7,7 +7,7 @@
 namespace leeway::driving {
 namespace {
 
-// What came in 32 bits since, of a counter that wraps.
+// Adds what a counter of 32 bits, which wraps, has grown by since.
 void advance(std::uint64_t& total, std::uint32_t now) {
   total += static_cast<std::uint32_t>(now - static_cast<std::uint32_t>(total));
 }
@@ -147,7 +147,7 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   advance(view.datagrams_received, path.received());
   view.datagrams_in_flight = path.in_flight();
   view.window_datagrams = path.window();
-  // What was overtaken counts as lost until it arrives.
+  // A datagram that was overtaken counts as lost until it arrives.
   const auto missing =
       static_cast<std::int32_t>(path.reported().largest_sequence - path.reported().received);
   view.datagrams_lost = std::max<std::uint64_t>(view.datagrams_lost, std::max(missing, 0));
@@ -156,8 +156,8 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
     view.rtt_min = delay.rtt_min;
     view.queueing = delay.queueing;
   }
-  // How it is now stands for the time since the last look; of more time nobody knows, and no
-  // operation was in the way of looking.
+  // The state now stands for the time since the last look, up to two intervals. The rest counts as
+  // application: nobody knows of it, and no operation was in the way of looking.
   Limit limit = limit_of(endpoint().hold(view.rank));
   if (cut && view.state <= PeerState::suspect) limit = Limit::deadline;
   const Duration seen = std::min(since, 2 * kSnapshotEvery);

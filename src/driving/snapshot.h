@@ -1,7 +1,7 @@
-// What a driver shows of itself to people who look: numbers since it began, and how things are now.
+// Numbers of a driver for people who watch it: counts since it began, and its state now.
 //
-// Whoever drives fills one in when it is due (Driver::observe()) and hands it to the Observer.
-// Between two of them nobody reads the core, so no lock lies on the data path.
+// The driving thread fills in a snapshot when it is due (Driver::observe()) and hands it to the
+// Observer. Between two of them nobody reads the core, so no lock lies on the data path.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 
 namespace leeway::driving {
 
-// Of a peer, as this rank sees it.
+// State of a peer, as this rank sees it.
 enum class PeerState : std::uint8_t {
-  joining = 0,  // nothing was heard of it
+  joining = 0,  // it was not heard yet
   alive,
   suspect,  // it is silent while something is expected of it
   dead,     // it was given up
@@ -32,11 +32,11 @@ enum class PeerState : std::uint8_t {
 inline constexpr int kPeerStates = 5;
 const char* to_string(PeerState state);
 
-// What a link's data waited for.
+// The reason for which a link's data waited.
 enum class Limit : std::uint8_t {
-  application = 0,  // nothing was to be sent or received
+  application = 0,  // there was nothing to send or receive
   uplink,           // this host: its pace, or its processor
-  grant,            // as much was under way as the peer has room for
+  grant,            // the data in flight filled the room that the peer has granted
   peer,             // the peer was late: it had not begun, or not sent or answered
   deadline,         // operations ended by their deadline
   relay,            // the relay on the way has no share for more
@@ -46,29 +46,29 @@ const char* to_string(Limit limit);
 
 struct PeerView {
   Rank rank = kNoRank;
-  Rank process = kNoRank;  // the same in all communicators that share the peer's process
+  Rank process = kNoRank;  // slot; the same in all communicators that share the peer's process
   PeerState state = PeerState::joining;
   bool rtt_measured = false;
-  bool relayed = false;  // through another process, for want of a path
-  Rank relay = kNoRank;  // its rank, if it is a member
+  bool relayed = false;  // reached through another process, for want of a path
+  Rank relay = kNoRank;  // the relaying process's rank, if it is a member
   Duration rtt{0};
-  Duration rtt_min{0};   // 0: nothing is paced, so nobody remembers it
+  Duration rtt_min{0};   // 0 if nothing is paced, as nobody remembers it then
   Duration queueing{0};  // likewise
   double loss = 0;       // smoothed share of our datagrams that did not arrive
   std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_delivered = 0;  // of these, as the peer reported
+  std::uint64_t bytes_delivered = 0;  // bytes of `bytes_sent` that arrived, as the peer reported
   std::uint64_t bytes_received = 0;
   std::uint64_t datagrams_sent = 0;
-  std::uint64_t datagrams_lost = 0;  // of those that the peer's reports decide about
+  std::uint64_t datagrams_lost = 0;  // lost among those that the peer's reports decide about
   std::uint64_t datagrams_received = 0;
   std::uint32_t datagrams_in_flight = 0;
   std::uint32_t window_datagrams = 0;
-  std::array<Duration, kLimits> limited{};  // how long it was limited by what
+  std::array<Duration, kLimits> limited{};  // time spent under each Limit
 };
 
 struct ChannelView {
   std::string name;
-  std::uint32_t epoch = 0;  // tells communicators of one name apart
+  std::uint32_t epoch = 0;  // tells communicators of the same name apart
   Rank self = 0;
   int size = 0;
   std::size_t datagram_bytes = 0;
@@ -82,7 +82,7 @@ struct UplinkView {
   double bits_per_second = 0;
   std::uint64_t in_flight_bytes = 0;
   std::uint64_t in_flight_bytes_max = 0;
-  double noise = 0;  // share of losses that are taken for the network's own
+  double noise = 0;  // share of losses that are put down to the network's own
 };
 
 // A process that relays for this one, and had no share for all that it was asked to relay.
@@ -103,7 +103,7 @@ struct Snapshot {
   NetworkAddress refused_to;
   seal::Counters seal;                                   // where it is sealed
   seal::Forwarding::Counters forwarded;                  // likewise, for others
-  std::array<std::uint64_t, wire::kRefusals> refused{};  // of no communicator
+  std::array<std::uint64_t, wire::kRefusals> refused{};  // datagrams that belong to no communicator
   UplinkView uplink;
   std::vector<RelayView> relays;
   std::vector<ChannelView> channels;
@@ -123,7 +123,7 @@ class Observer {
   virtual void on_done(const std::string& channel, const collective::Request& request) = 0;
 };
 
-// How often.
+// Interval of snapshots.
 inline constexpr Duration kSnapshotEvery = std::chrono::milliseconds(100);
 
 }  // namespace leeway::driving

@@ -14,15 +14,16 @@ class TrainRing {
  public:
   TrainRing() : trains_(kSlots), ready_(kSlots) {}
 
-  // Trains are prepared, or still being read: the memory that they refer to must not change.
+  // Returns true if trains are prepared, or still being read. The memory that they refer to must
+  // not change then.
   bool any_out() const { return released_ != prepared_; }
-  // Of all trains that the node has handed out, how many are no longer read.
+  // Returns how many of the trains that the node has handed out are no longer read.
   std::uint64_t released() const { return released_; }
 
-  // Lets the node prepare trains, and offers them to the transport. Whether it took one.
+  // Lets the node prepare trains, and offers them to the transport. Returns true if it took one.
   bool send(Instant now, collective::Node& node, DatagramTransport& transport);
 
-  // The transport is dead: nobody reads what was out.
+  // Forgets all trains, because the transport is dead and reads none any more.
   void drop_all() { taken_ = released_ = prepared_; }
 
  private:
@@ -35,13 +36,13 @@ class TrainRing {
   void prepare(Instant now, collective::Node& node, DatagramTransport& transport);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
-  // Slots that were never needed are null: a transport that copies needs kPreparedMax of them.
+  // A slot that was never needed is null. A transport that copies needs kPreparedMax slots.
   std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
-  std::vector<Train> ready_;    // of the trains in trains_
+  std::vector<Train> ready_;    // views of the trains in trains_
   std::uint64_t prepared_ = 0;  // trains, ever
-  std::uint64_t taken_ = 0;     // of these, by the transport
-  std::uint64_t released_ = 0;  // of these, no longer borrowed by it
-  std::uint64_t first_ = 0;     // which lies in slot 0
+  std::uint64_t taken_ = 0;     // trains that the transport took
+  std::uint64_t released_ = 0;  // trains that it no longer borrows
+  std::uint64_t first_ = 0;     // number of the train that lies in slot 0
 };
 
 }  // namespace leeway::driving

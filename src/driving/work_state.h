@@ -22,16 +22,17 @@ struct WorkState {
 
   collective::Request request;
   std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
-  std::weak_ptr<driving::Driver> driver;  // who brings it about
+  std::weak_ptr<driving::Driver> driver;  // the driver that brings it about
 
-  // The operation is the parent's, which goes on with it: nobody in this process does.
+  // Returns true in a forked child if the operation is the parent's. The parent goes on with it,
+  // and nobody in this process does.
   bool orphaned() const {
     return generation_ != fork_generation() && !done.load(std::memory_order_acquire);
   }
-  // There is nothing to wait for.
+  // Returns true if there is nothing to wait for.
   bool over() const { return done.load(std::memory_order_acquire) || orphaned(); }
 
-  // Once it is over.
+  // Call it once over() is true.
   Result<CollectiveReport> outcome() const& {
     if (orphaned()) return driving::forked();
     if (!request.status.ok()) return request.status;
@@ -43,7 +44,7 @@ struct WorkState {
     return std::move(request.report);
   }
 
-  // Calls back when it is over: at once if it is, else whoever finds that out first calls.
+  // Calls back when it is over: at once if it is, else by the thread that finds that out first.
   void call_when_done(Callback callback) {
     // (In a forked child the mutex may be held for ever.)
     if (!orphaned()) {
@@ -55,7 +56,7 @@ struct WorkState {
     }
     driving::call({&callback, 1});
   }
-  // Done; what is to be called goes to `ready`.
+  // Marks the work as done, and moves its callbacks to `ready`.
   void publish(std::vector<Callback>& ready) {
     std::lock_guard lock(mutex_);
     done.store(true);

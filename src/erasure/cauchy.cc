@@ -31,7 +31,7 @@ const internal::ProductKernel& kernel() {
   return fastest;
 }
 
-// The kernel's tables of every coefficient, row after row. For ISA-L, to make those of four rows
+// The kernel's tables for every coefficient, row after row. With ISA-L, making those of four rows
 // took a fifth of the time of encoding.
 class ProductTables {
  public:
@@ -42,7 +42,7 @@ class ProductTables {
       kernel().make_tables(coefficients, bytes_.data() + place(row));
     }
   }
-  // For products of the row with the first `packets` packets.
+  // Copies the tables for products of the row with the first `packets` packets.
   void copy_row(std::uint32_t row, std::size_t packets, unsigned char* out) const {
     std::memcpy(out, bytes_.data() + place(row), kernel().table_bytes * packets);
   }
@@ -54,9 +54,9 @@ class ProductTables {
   std::vector<unsigned char> bytes_;
 };
 
-// Kernels read all packets side by side, in steps of a cache line, which no hardware prefetches.
-// Packets of a code do not lie side by side either. Asked for one after the other, they come 1.3
-// times as fast from memory (README.md).
+// Prefetches a packet. Kernels read all packets side by side, in steps of a cache line, and no
+// hardware prefetches this. Packets of a code do not lie side by side in memory either. Prefetched
+// one after the other, they come 1.3 times as fast from memory (README.md).
 void prefetch(const void* packet, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   for (std::size_t at = 0; at < bytes; at += kLine)
@@ -94,11 +94,12 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
   sum(packets.size() - 1, last, out.front().size());
 }
 
-// Parities see of missing packets a Cauchy matrix, 1 / (x_a ^ y_b): x_a is 128 plus the row of
-// parity a, y_b the place of packet b. Its inverse is known (Schechter 1959): element [b][a] is
+// Inverts the coefficients of the missing packets in the parities. They are a Cauchy matrix,
+// 1 / (x_a ^ y_b), where x_a is 128 plus the row of parity a and y_b the place of packet b. Its
+// inverse is known (Schechter 1959): element [b][a] is
 //   product over k of (x_a ^ y_k) (x_k ^ y_b)
-//   / ((x_a ^ y_b), product over k != a of (x_a ^ x_k), product over k != b of (y_b ^ y_k)),
-// which takes time with the square of their number, where elimination takes it with the cube.
+//   / ((x_a ^ y_b), product over k != a of (x_a ^ x_k), product over k != b of (y_b ^ y_k)).
+// This takes time with the square of their number, elimination with the cube.
 void Recovery::invert(std::span<const std::uint8_t> rows) {
   std::array<std::uint8_t, kRows> x;
   std::array<std::uint8_t, kRows> of_parity;
@@ -131,9 +132,9 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
     if (rows[i] != kPresent) missing_at_[missing_++] = static_cast<std::uint8_t>(i);
   }
   invert(rows);
-  // Parities less what they see of the packets that are there are the Cauchy matrix times those
-  // that are missing: so these are its inverse times (parities + what they see). The product of two
-  // matrices is one of the kernel's sums, too: of rows, where packets have bytes.
+  // A parity minus its terms of present packets is the Cauchy matrix times the missing packets. So
+  // these are the inverse times (parities + the terms), as plus is minus here. The kernel also
+  // computes this product of two matrices, with rows of them in place of packets.
   std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;
   for (std::size_t a = 0; a < missing_; ++a) {
@@ -152,7 +153,7 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
   }
 }
 
-// In strips, since what is computed lands where its parity lies.
+// Computes in strips, since the results replace the parities.
 void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std::uint8_t> rows,
                    std::size_t bytes, ByteSpan last_parity) {
   constexpr std::size_t kStrip = 256;
@@ -190,15 +191,15 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
   }
 }
 
-// The number of losses is binomial. In bursts it is taken as negative binomial, of this mean and of
-// the dispersion that was measured.
+// The number of losses is taken as binomial. With bursts it is taken as negative binomial, of this
+// mean and the measured dispersion.
 double shortfall(std::uint32_t packets, std::uint32_t parities, double loss, double dispersion) {
   if (loss <= 0.0) return 0.0;
   loss = std::min(loss, 0.99);
   const double sent = packets + parities;
   const bool bursts = dispersion > 1.0;
   const double shape = bursts ? sent * loss / (dispersion - 1.0) : 0.0;
-  double chance =  // of k losses
+  double chance =  // chance of k losses
       std::exp(bursts ? -shape * std::log(dispersion) : sent * std::log1p(-loss));
   double enough = 0.0;
   for (std::uint32_t k = 0; k <= parities; ++k) {

@@ -1,7 +1,7 @@
 // Erasure code over up to 128 packets: a systematic Cauchy code over GF(2^8). Parity of row r is
 // the sum over packets i of 1 / ((128 + r) ^ i) times packet i, byte by byte (polynomial 0x11D).
-// Any packets that are missing follow from as many parities, whichever rows those are: every square
-// part of a Cauchy matrix can be inverted (Bloemer et al. 1995).
+// Any missing packets follow from as many parities of any rows: every square part of a Cauchy
+// matrix can be inverted (Bloemer et al. 1995).
 //
 // Packets are as long as the first; only the last may be shorter, and counts as if zeros followed.
 #pragma once
@@ -17,19 +17,19 @@
 
 namespace leeway::erasure {
 
-// Writes parities of the packets, of rows `row` and following, each as long as the first packet.
+// Writes the parities of rows `row` and following, each as long as the first packet.
 void encode(std::span<const ByteSpan> packets, std::uint32_t row,
             std::span<const MutableByteSpan> out);
 
-// Computes what is missing. Its memory (some 420 KiB) serves again.
+// Computes missing packets. Its memory (some 420 KiB) is reused by every run().
 class Recovery {
  public:
   static constexpr std::uint8_t kPresent = 0xFF;
 
-  // `rows` says of every packet that it is there, or the row of the parity that lies in its place.
-  // The packets take the place of the parities. Where the last packet is missing and shorter than
-  // `bytes`, the length of all others, `last_parity` is its parity; else that is empty. No row
-  // appears twice.
+  // rows[i] is kPresent if packet i is there, otherwise the row of the parity that lies in its
+  // place. The missing packets replace the parities. If the last packet is missing, and shorter
+  // than `bytes`, the length of all others, `last_parity` is its parity; otherwise that is empty.
+  // No row appears twice.
   void run(std::span<const MutableByteSpan> packets, std::span<const std::uint8_t> rows,
            std::size_t bytes, ByteSpan last_parity);
 
@@ -40,17 +40,18 @@ class Recovery {
   void invert(std::span<const std::uint8_t> rows);
   void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
 
+  // Coefficients are in rows, one for each missing packet.
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;
-  std::array<std::uint8_t, kRows * kPackets> seen_;    // what parities see of all others
-  std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets of what is in the places
+  std::array<std::uint8_t, kRows * kPackets> seen_;    // present packets, in the parities
+  std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets from all places
   std::array<std::uint8_t, internal::kTableBytesMax * kRows * kPackets> tables_;
 };
 
-// How often a code of `packets` packets and so many parities falls short, where a datagram is lost
-// with probability `loss`: each by itself, or in bursts that make the variance of their number
-// `dispersion` (1 or more) times its mean.
+// Returns the probability that a code of `packets` packets and `parities` parities falls short, if
+// a datagram is lost with probability `loss`. Losses are independent, or come in bursts that make
+// the variance of their number `dispersion` (1 or more) times its mean.
 double shortfall(std::uint32_t packets, std::uint32_t parities, double loss,
                  double dispersion = 1.0);
 

@@ -15,28 +15,28 @@ namespace leeway::estimate {
 
 struct ChoiceInputs {
   double sigma_log2 = 0.0;  // standard deviation of log2|x| of a contribution (LognormalFit)
-  // Of one contribution, per unit, times NoiseEstimate::encoded_share: a codec's relative error
-  // times this is its noise in the result.
+  // Mean square of one contribution, per unit, times NoiseEstimate::encoded_share. A codec's
+  // relative error times this is its noise in the result.
   double encoded_mean_square = 0.0;
-  double gradient_mean_square = 0.0;  // of the true gradient; negative: noise-dominated
+  double gradient_mean_square = 0.0;  // exact gradient's; negative if noise dominates
   double loss_variance =
-      0.0;  // of the result (NoiseEstimate), and other noise that no codec changes
+      0.0;  // the result's (NoiseEstimate), and other noise that no codec changes
 };
 
-// Expected noise power over signal power of a contribution whose log2|x| has this spread, and
-// expected |Q(x) - x|/|x|. For the codecs named above; >= 0.
+// Predicted noise power over signal power, and predicted |Q(x) - x|/|x|, of a contribution whose
+// log2|x| has this spread. For the codecs named above; >= 0.
 double predicted_error(Codec codec, double sigma_log2);
 double predicted_relative_error(Codec codec, double sigma_log2);
 
-// The quantisation variance that the choice allows the result: with the loss it may fill a third of
-// the gradient's mean square (the sqrt(3) rule), and a tenth of the loss variance is always
-// allowed, for where loss is what drowns the gradient more bits would not help. Infinite or NaN if
+// Returns the quantisation variance that the choice allows the result. Together with the loss it
+// may fill a third of the gradient's mean square (the sqrt(3) rule). A tenth of the loss variance
+// is always allowed: where loss drowns the gradient, more bits would not help. Infinite or NaN if
 // inputs are.
 double allowed_quantisation_variance(const ChoiceInputs& inputs);
 
-// Of the lowest level with a format that keeps within the allowed variance, that format; if several
-// do, the one with the least relative error. bf16 if none does, or if an input is not finite. A
-// smaller gradient never gets fewer bits.
+// Takes the lowest level that has a format within the allowed variance. If several formats of that
+// level are, it takes the one with the least relative error. Returns bf16 if there is none, or if
+// an input is not finite. A smaller gradient never gets fewer bits.
 CodecOptions choose_codec(const ChoiceInputs& inputs);
 
 }  // namespace leeway::estimate

@@ -1,7 +1,7 @@
-// How much each format that Codec::automatic can choose errs on lognormal data, by the spread of
-// log2|x|. Measured with this library's own codecs as a reduction uses them (stochastic rounding
-// below 16 bits), and measured again by tests/unit/estimate/codec_choice_test.cc, which fails when
-// an entry is off by more than 0.3 dB and prints the table to put here.
+// Errors of the formats that Codec::automatic can choose, on lognormal data, by the spread of
+// log2|x|. They are measured with this library's own codecs as a reduction uses them (stochastic
+// rounding below 16 bits). tests/unit/estimate/codec_choice_test.cc measures them again. It fails
+// if an entry is off by more than 0.3 dB, and prints the table to put here.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace leeway::estimate {
 
-// Standard deviations of log2|x|; errors between them are interpolated in dB, beyond them those of
-// the nearest end.
+// Standard deviations of log2|x|. Errors between them are interpolated in dB; beyond them those of
+// the nearest end hold.
 inline constexpr std::array kErrorSpreads = {0.25, 0.5, 0.75, 1.0, 1.5, 2.0,
                                              2.5,  3.0, 4.0,  5.0, 6.0};
 

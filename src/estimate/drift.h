@@ -22,13 +22,13 @@ struct DriftFactors {
   double of(double step_variance, double step_mean_square) const;
 };
 
-// All about one kind of loss. `pair`: two ranks that do not own the element; `owner`: its owner and
-// one other rank.
+// Stationary state under one kind of loss. `pair`: two ranks that do not own the element; `owner`:
+// its owner and one other rank.
 struct DriftModel {
   double differ = 0.0;  // probability that the two of a pair hold different versions
   DriftFactors pair;
   DriftFactors owner;
-  double age_mean = 0.0;  // of a copy, in broadcasts
+  double age_mean = 0.0;  // mean age of a copy, in broadcasts
 };
 
 // Independent losses. Ages are geometric, P(A = k) = (1-p) p^k.
@@ -43,16 +43,16 @@ DriftModel burst_drift(double p, double burst);
 // copy (s^2/(1-p) for a random walk), so it must never be mixed with s^2.
 double pair_drift_from_gap(double p, double gap_mean_square);
 
-// Part of all blocks that reach age `age_max` >= 1 and are refreshed exactly, per broadcast,
-// independent losses.
+// Fraction of all blocks that reach age `age_max` >= 1 and are refreshed exactly, per broadcast,
+// with independent losses.
 double refresh_rate(double p, std::uint32_t age_max);
 
-// Age of the oldest of `blocks` over `broadcasts` without a cap: where about one copy is expected.
-// 0 < p < 1.
+// Returns the age at which about one copy is expected, over `blocks` blocks and `broadcasts`
+// broadcasts without a cap. 0 < p < 1.
 double oldest_age(double p, double blocks, double broadcasts);
 
-// The reason to send values instead of differences. Where steps are broadcast as deltas, a pair's
-// mean square distance grows by this much with every broadcast, for ever.
+// Growth of a pair's mean square distance with every broadcast if steps are broadcast as deltas. It
+// goes on for ever, which is the reason to send values instead of differences.
 double delta_broadcast_growth(double p, double step_variance, double step_mean_square);
 
 }  // namespace leeway::estimate

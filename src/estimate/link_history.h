@@ -1,6 +1,6 @@
 // Delivery rates of the links into one rank, learnt from earlier operations and smoothed over about
-// ten of them. Estimators use these rates where the counts of the operation at hand say nothing.
-// There are two for each link.
+// ten of them. Estimators use these rates where the counts of the present operation say nothing.
+// Each link has two: one for packets, one for whole short flows.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class LinkHistory {
   // Fraction of packets that arrived in first passes.
   double delivery_rate(Rank rank) const { return links_[rank].delivery; }
 
-  // Fraction of the short flows of about this length of which anything arrived in time; 1 for
+  // Fraction of the short flows of about this length of which any packet arrived in time; 1 for
   // longer flows.
   double heard_rate(Rank rank, std::uint32_t packets) const {
     return is_short(packets) ? links_[rank].heard[length_class(packets)] : 1.0;

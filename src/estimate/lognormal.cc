@@ -16,7 +16,7 @@ using std::numbers::sqrt2;
 
 constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
-constexpr int kFractionBits = 52;  // of a double
+constexpr int kFractionBits = 52;  // fraction bits of a double
 
 // The magnitude as a double, in which every nonzero float is normal, subnormal ones included. Made
 // of integers, for a processor told to flush subnormals would read them as zero.
@@ -94,8 +94,9 @@ double LognormalFit::mean_square() const {
   return finite > 0.0 ? sums_[kSquare] / finite : 0.0;
 }
 
-// Between -E and E (in standard deviations: +-z) the rounding error; below, all is lost (1); above,
-// x becomes 2^E: 1 - 2^E/x, whose second part integrates to the last term.
+// Between -E and E (in standard deviations +-z) the error is the rounding error. Below, all is lost
+// (1). Above, x becomes 2^E and the error is 1 - 2^E/x, whose second part integrates to the last
+// term.
 double relative_error(FloatSplit split, double sigma_log2) {
   LEEWAY_ASSERT(split.exponent_bits >= 1 && split.exponent_bits <= 8 && split.mantissa_bits >= 0);
   const double rounding = rounding_error(split.mantissa_bits);
@@ -116,7 +117,7 @@ FloatSplit best_split(int bits, double sigma_log2) {
   return best;
 }
 
-// Parts that lie below the threshold, less those of them that become +-threshold.
+// The part of values below the threshold, minus those of them that become +-threshold.
 double LognormalPruning::pruned_fraction(double threshold) const {
   if (!(threshold > 0.0)) return 0.0;
   const double z = (std::log(threshold) - mu) / s;

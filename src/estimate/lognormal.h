@@ -1,5 +1,5 @@
-// Gradients seen as lognormal: log2|x| is near a normal distribution (arXiv 2006.08173), and its
-// standard deviation alone says how to split a code's bits between exponent and mantissa and how
+// Lognormal model of gradients: log2|x| is near a normal distribution (arXiv 2006.08173). Its
+// standard deviation alone says how to split a code's bits between exponent and mantissa, and how
 // much can be pruned at what loss.
 //
 // LognormalFit measures it. The formulas below it are closed forms for an exact lognormal;
@@ -23,7 +23,7 @@ class LognormalFit {
   static constexpr std::size_t kSums = 6;
 
   LognormalFit() = default;
-  // Of sums that were added up elsewhere.
+  // Takes sums that were added up elsewhere.
   explicit LognormalFit(const std::array<double, kSums>& sums) : sums_(sums) {}
 
   void add(std::span<const float> values);
@@ -33,10 +33,10 @@ class LognormalFit {
   double count() const { return sums_[kCount]; }
   double zeros() const { return sums_[kZeros]; }
   double non_finite() const { return count() - zeros() - nonzero(); }
-  // Over finite elements that are not zero; 0 when there are none.
+  // Over finite elements that are not zero; 0 if there are none.
   double mean_log2() const;
   double sigma_log2() const;
-  // Over finite elements, zeros included; 0 when there are none.
+  // Over finite elements, zeros included; 0 if there are none.
   double mean_square() const;
 
  private:

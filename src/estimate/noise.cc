@@ -9,11 +9,11 @@
 namespace leeway::estimate {
 namespace {
 
-// Least difference of the two moments that separate gradient from dispersion; below it the estimate
-// would be the measured difference times more than 64.
+// Least difference of the two moments that separate gradient from dispersion. Below it, the
+// estimate would be the measured difference times more than 64.
 constexpr double kSeparationMin = 1.0 / 64.0;
 
-// That of sqrt(signal / noise); infinite without noise.
+// Returns sqrt(signal / noise); infinite without noise.
 double ratio_of(double signal, double noise) {
   if (!(noise > 0.0)) return std::numeric_limits<double>::infinity();
   return std::sqrt(std::max(0.0, signal) / noise);
@@ -111,8 +111,9 @@ NoiseEstimate NoiseAverage::estimate() const {
           .gradient_error = gradient_error(gradient)};
 }
 
-// Of a weighted mean: its variance is share times that of one step, share = sum w^2 / (sum w)^2;
-// the steps' squared distance to their own mean is (1 - share) times that on average.
+// Standard error of a weighted mean. Its variance is share times that of one step, with share = sum
+// w^2 / (sum w)^2. The steps' squared distance to their own mean is on average (1 - share) times
+// the variance of one step.
 double NoiseAverage::gradient_error(double gradient) const {
   const double share = squared_weight_ / (weight_ * weight_);
   if (!(share < 1.0)) return 0.0;

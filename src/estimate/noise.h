@@ -1,4 +1,4 @@
-// How much noise quantisation and packet loss put on a gradient, set against the gradient itself.
+// Noise that quantisation and packet loss put on a gradient, compared with the gradient itself.
 //
 // A step of ideal length along a gradient with independent noise of variance v per element makes
 // f(x) = 1/(1 + x^2) of the progress that the exact gradient would make, x = sqrt(v)/rms(gradient).
@@ -6,9 +6,9 @@
 // rule of arXiv 2505.19115: keep rms(gradient) >= sqrt(3 v), or spend more bits or more
 // reliability.
 //
-// Pure functions of measured mean squares and of the weights by which a result summed its
-// contributions (WeightMoments): any estimator, any links, any pattern of loss. Contributions are
-// means per unit of work. Derivations: README.md, "Noise".
+// The functions are pure. They take measured mean squares, and the weights by which a result summed
+// its contributions (WeightMoments). So they hold for any estimator, any links, any pattern of
+// loss. Contributions are means per unit of work. Derivations: README.md, "Noise".
 #pragma once
 
 #include <cstdint>
@@ -31,83 +31,83 @@ constexpr double step_progress(double ratio) {
 // The measurements of one averaging operation. Means are over elements of one shard, or of all.
 struct NoiseStatistics {
   std::uint32_t ranks = 1;
-  // Of the result as its owner formed it, through loss and quantisation of the reduce half, before
-  // the spread half encodes it.
+  // Mean square of the result as its owner formed it, through loss and quantisation of the reduce
+  // half, before the spread half encodes it.
   double result_mean_square = 0.0;
-  // Of g_i before it is encoded; the mean over ranks, or one rank's.
+  // Mean square of g_i before it is encoded; the mean over ranks, or one rank's.
   double contribution_mean_square = 0.0;
-  // (g_i - c)^2, of an external control variate c.
+  // Mean of (g_i - c)^2 for an external control variate c.
   double control_mean_square = 0.0;
-  // (Q(g_i) - g_i)^2 of an encoded contribution; 0 where they are sent exactly.
+  // Mean of (Q(g_i) - g_i)^2 for an encoded contribution; 0 if contributions are sent exactly.
   double quantisation_variance = 0.0;
   // The same for the encoding of the result in the spread half.
   double spread_variance = 0.0;
-  // By which the contributions entered the result: of all elements, and of those in
+  // Weights by which the contributions entered the result: over all elements, and over those in
   // result_mean_square.
   WeightMoments weights;
   WeightMoments measured_weights;
-  // zero_fill, which does not make up for what is missing: noise is the distance to what it keeps
-  // of the mean. For all others it is the distance to the mean.
+  // Set for zero_fill, which does not make up for missing contributions. Its noise is the distance
+  // to what it keeps of the mean; for all others it is the distance to the mean.
   bool shrinks = false;
 };
 
 // Per element. All but `gain` are linear in the measured means and unbiased, so single steps can be
 // negative and averages over steps are meaningful.
 struct NoiseEstimate {
-  double gradient_mean_square = 0.0;   // of the true gradient; negative: noise-dominated
+  double gradient_mean_square = 0.0;   // exact gradient's; negative if noise dominates
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
-  double quantisation_variance = 0.0;  // of the result, both halves
-  double loss_variance = 0.0;  // of the result: mean square distance to gain * (mean of g_i)
-  double gain = 1.0;           // what this result has of the gradient; below 1 for zero_fill
-  // The variance of one encoded contribution times this is its share in quantisation_variance.
+  double quantisation_variance = 0.0;  // the result's, from both halves
+  double loss_variance = 0.0;          // the result's mean square distance to gain * (mean of g_i)
+  double gain = 1.0;  // fraction of the gradient in this result; below 1 for zero_fill
+  // Factor with which one encoded contribution's variance enters quantisation_variance.
   double encoded_share = 0.0;
-  // Standard error of gradient_mean_square, from how far the averaged steps lie apart. 0: not
-  // known.
+  // Standard error of gradient_mean_square, from the spread of the averaged steps. 0 if not known.
   double gradient_error = 0.0;
 
   double variance() const { return quantisation_variance + loss_variance; }
-  // rms of the gradient's part of the result over that of the noise. Infinite when there is no
-  // noise (the spread of the contributions is none); 0 when the gradient is lost in it, or when a
-  // value is not a number. Never NaN.
+  // Returns the rms of the gradient's part of the result over that of the noise. Infinite if there
+  // is no noise (the spread of the contributions is none). 0 if the gradient is lost in noise, or a
+  // value is NaN. Never NaN.
   double ratio() const;
   bool above_critical() const { return ratio() >= kCriticalRatio; }
   // The ratio if the gradient is two standard errors stronger than its estimate. It tells a
-  // gradient that is lost in the noise from one that was not measured well enough: there ratio() is
-  // 0 as well.
+  // gradient that is lost in the noise from one that was not measured well enough: in both cases
+  // ratio() is 0.
   double ratio_at_most() const;
-  // The part of a step's progress that this noise costs, for an average over `ranks` contributions.
-  // Their spread is noise, too, and there anyway: (G + B) / (G + B + variance()) of the progress is
-  // left, B = dispersion / ranks. 0 to 1; 1/4 at the critical ratio of an exact batch (B = 0).
+  // The fraction of a step's progress that this noise costs, for an average over `ranks`
+  // contributions. The contributions' own spread is noise, too, and is always there. So (G + B) /
+  // (G + B + variance()) of the progress is left, B = dispersion / ranks. 0 to 1; 1/4 at the
+  // critical ratio of an exact batch (B = 0).
   double progress_lost(std::uint32_t ranks) const;
 };
 
-// Whether more bits or more reliability would be worth having: the ratio is below the critical one
-// even two standard errors up, and the noise costs a quarter of the progress or more.
+// Returns whether more bits or more reliability would be worth having: the ratio is below the
+// critical one even two standard errors up, and the noise costs a quarter of the progress or more.
 bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
-// A single rank's contribution counts as gradient; the quantisation is then all the noise there is.
-// Returns nullopt if the measured packets have so few contributions that gradient and dispersion
-// cannot be told apart. That depends on what arrived and not on values, so the mean over those that
-// are there is right.
+// Estimates the noise of one operation. A single rank's contribution counts as gradient;
+// quantisation is then all the noise. Returns nullopt if the measured packets have so few
+// contributions that gradient and dispersion cannot be told apart. That depends on arrivals and not
+// on values, so the mean over steps with an estimate is unbiased.
 std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics);
 
-// Estimates averaged over steps, exponentially forgetting. The ratio of averages, not the average
-// of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a ratio of
-// noisy values is biased.
+// Estimates averaged over steps with exponential forgetting. It gives the ratio of averages, not
+// the average of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a
+// ratio of noisy values is biased.
 class NoiseAverage {
  public:
   // `memory` >= 1: steps after which a value counts 1/e.
   explicit NoiseAverage(double memory = 16.0);
 
-  // Steps without an estimate are left out, as are those with a value that is not finite (an
-  // overflowed gradient): one of them would stay in the average for good.
+  // Adds a step. Steps without an estimate are left out, as are those with a value that is not
+  // finite (an overflowed gradient): one of them would stay in the average for good.
   void add(const NoiseStatistics& statistics) {
     if (const auto step = estimate_noise(statistics)) add(*step);
   }
-  // `step` is one step's estimate; its gradient_error is not looked at.
+  // Adds one step's estimate, without its gradient_error.
   void add(const NoiseEstimate& step);
-  // Weighted mean of what was added; all zero, and a ratio of infinity, while nothing was. The
-  // standard error takes the steps as independent, and is 0 after a single one.
+  // Weighted mean over the added steps. While there are none, all are zero and the ratio is
+  // infinite. The standard error takes the steps as independent, and is 0 after a single one.
   NoiseEstimate estimate() const;
   bool empty() const { return weight_ == 0.0; }
 

@@ -19,7 +19,7 @@ bool is_weight(double weight) {
   return std::isfinite(weight) && weight >= 0.0;
 }
 
-// Weights are any finite float, so their reciprocals may leave float's range; the largest float
+// Weights are any finite float, so their reciprocals may exceed float's range. The largest float
 // then stands for them.
 float to_scale(double scale) {
   constexpr double kMax = std::numeric_limits<float>::max();
@@ -44,8 +44,8 @@ double heard_rate(const LinkTally& link) {
   return std::clamp(link.heard_rate, kHeardRateMin, 1.0);
 }
 
-// w_i: the factor that makes up for what a link lost. 0 where nothing arrived, for nothing is there
-// to be scaled.
+// Returns w_i, the factor that makes up for a link's losses; 0 if nothing arrived that could be
+// scaled.
 double scale_of_link(const LinkTally& link) {
   if (link.arrived == 0) return 0.0;
   return static_cast<double>(link.sent) / link.arrived / heard_rate(link);
@@ -157,16 +157,17 @@ BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t
   return block;
 }
 
-// Keyed by what names the block and by nothing that depends on timing, so that every run draws the
-// same.
+// Draws the owner's virtual loss. The key depends only on what names the block, and not on timing,
+// so that every run draws the same.
 bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
                                std::uint32_t block_index) const {
   return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) <
          virtual_loss(mask);
 }
 
-// Measured on all packets but this one: were it counted, the owner's part in a packet would depend
-// on how many others are there, which tilts the weights by a part of order 1/n.
+// Returns the loss rate of all packets but this one. If this one counted, the owner's part in a
+// packet would depend on how many others are there. That would tilt the weights by a part of order
+// 1/n.
 double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
   double sent = 0.0;
   double arrived = 0.0;
@@ -201,8 +202,8 @@ void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
   for_each_rank(mask, [&](std::size_t rank) { out[rank] = has_units(rank) ? rounded : 0.0f; });
 }
 
-// The owner has exactly its share c_o/C; those of the others that are here stand for all of the
-// others. Without the owner's own they stand for all.
+// The owner has exactly its share c_o/C. The others that are present stand for all others. If the
+// owner's own is missing, they stand for all.
 void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double others = 0.0;
   for_each_rank(mask,
@@ -223,10 +224,10 @@ void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<flo
   });
 }
 
-// The control variate takes the share that the rescaled contributions do not: 1 - sum w_i c_i / C,
-// negative where they make up for more than was lost here. Without an external one the owner's own
-// mean G_o/c_o is it, which changes the owner's scale only; an owner without units, or whose own is
-// missing, has no mean and leaves plain Horvitz-Thompson.
+// Gives the control variate the share that the rescaled contributions leave: 1 - sum w_i c_i / C.
+// It is negative where they make up for more than was lost here. Without an external control
+// variate, the owner's own mean G_o/c_o is it, which changes the owner's scale only. An owner
+// without units, or whose own is missing, has no mean; this leaves plain Horvitz-Thompson.
 float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
   const double own = links_[owner_].weight;
   double held = 0.0;

@@ -21,24 +21,25 @@
 
 namespace leeway::estimate {
 
-// An owner's knowledge of one link into it when an operation settles. Of its own contribution: the
-// same, as if a link had brought it.
+// An owner's knowledge of one link into it when an operation settles. For its own contribution it
+// has the same, as if a link had brought it.
 struct LinkTally {
   std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
   std::uint32_t arrived = 0;  // k_i: how many of them can be used, 0 .. n_i
   // c_i: units behind the contribution, >= 0. It travels with the packets, so it is unknown (NaN)
-  // where none arrived; the mean of the known weights then stands for it. Negative or infinite
-  // weights count as unknown.
+  // if none arrived; the mean of the known weights then stands for it. Negative or infinite weights
+  // count as unknown.
   double weight = std::numeric_limits<double>::quiet_NaN();
-  // Chance that a packet of this link arrives, from earlier operations, 0 .. 1. symmetric_ratio
-  // uses it when n_i == 1, where the counts of this operation say nothing.
+  // Probability that a packet of this link arrives, from earlier operations, 0 .. 1.
+  // symmetric_ratio uses it when n_i == 1, where the counts of this operation say nothing.
   double prior_rate = 1.0;
-  // Chance that anything of such a flow arrives before the owner settles, from earlier operations.
-  // horvitz_thompson and augmented divide by it. It is 1 unless deadlines cut whole flows.
+  // Probability that anything of such a flow arrives before the owner settles, from earlier
+  // operations. horvitz_thompson and augmented divide by it. It is 1 unless deadlines cut whole
+  // flows.
   double heard_rate = 1.0;
 };
 
-// Besides the scales themselves, what one packet's worth of elements was formed from.
+// Facts about the scales of one packet's elements.
 struct BlockScales {
   std::uint32_t contributors =
       0;                  // contributions used, the owner's included unless a virtual loss took it
@@ -46,30 +47,30 @@ struct BlockScales {
   float control = 0.0f;   // scale of the external control variate; 0 unless augmented has one
 };
 
-// By which weights a result summed its contributions: means over its elements of what the weights
-// w_i of a packet come to. w_i is the result's part of rank i's contribution per unit of work, f_i
-// its part when nothing is lost. Of a sum both are those of the average.
+// Moments of the weights by which a result summed its contributions, as means over its elements.
+// w_i is the result's part of rank i's contribution per unit of work, f_i its part when nothing is
+// lost. For a sum, both are those of the average.
 struct WeightMoments {
-  double sum = 0.0;              // of sum w, the control variate's weight included
-  double sum_squared = 0.0;      // of (sum w)^2
-  double squares = 0.0;          // of sum w^2
-  double encoded_squares = 0.0;  // of sum w^2 without the owner's, which is not encoded
-  double control_squares = 0.0;  // of the square of an external control variate's weight
-  double fair_products = 0.0;    // of sum w f
-  double fair_squares = 0.0;     // of sum f^2
+  double sum = 0.0;              // mean of sum w, with the control variate's weight
+  double sum_squared = 0.0;      // mean of (sum w)^2
+  double squares = 0.0;          // mean of sum w^2
+  double encoded_squares = 0.0;  // mean of sum w^2 without the owner's, which is not encoded
+  double control_squares = 0.0;  // mean square of an external control variate's weight
+  double fair_products = 0.0;    // mean of sum w f
+  double fair_squares = 0.0;     // mean of sum f^2
 
-  void add(const WeightMoments& packet, double elements);  // for means of many packets, then
-  WeightMoments over(double elements) const;               // these; of none zeros
-  // Nothing lost: w = f.
+  void add(const WeightMoments& packet, double elements);  // adds up packets; over() then
+  WeightMoments over(double elements) const;               // gives their means, 0 for 0 elements
+  // Moments if no contribution was lost, with w = f.
   static WeightMoments lossless(std::uint32_t ranks);
 };
 
-// Heard rates below this count as this: a rank that was silent for long weighs at most twice its
-// share when it returns. The price is a bias on links of which most flows are cut.
+// Least heard rate that is used: a rank that was silent for long weighs at most twice its share
+// when it returns. The price is a bias on links of which most flows are cut.
 inline constexpr double kHeardRateMin = 0.5;
 
-// The plan of one operation on one owner. Built once its counts are final; then asked once per
-// packet.
+// The plan of one operation on one owner. It is built once the operation's counts are final, and
+// then asked once per packet.
 class ScalePlan {
  public:
   struct Inputs {
@@ -85,23 +86,25 @@ class ScalePlan {
   ScalePlan() = default;
   explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
-  // Nothing was lost anywhere: the scale of every rank with units is 1/sum c (avg) or 1 (sum),
-  // whatever the estimator. Not for plans with estimated_rates(): dividing by an estimated rate is
-  // unbiased only if it is done whenever the packet arrives.
+  // Scales for a packet of which all contributions arrived, in an operation without any loss. Every
+  // rank with units has 1/sum c (avg) or 1 (sum), whatever the estimator. Not for plans with
+  // estimated_rates(): dividing by an estimated rate is unbiased only if it is done whenever the
+  // packet arrives.
   BlockScales complete_scales(std::span<float> out) const;
 
-  // The scales depend on rates of earlier operations, also where nothing is lost in this one.
+  // Returns whether the scales depend on rates of earlier operations, also where this one lost
+  // nothing.
   bool estimated_rates() const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
-  // owner's own is missing only where it may not be summed). `block_index` is the packet's number
-  // in the shard. Ranks that are
-  // absent or have no units get exactly 0: their values, whatever they are, are not read.
+  // owner's own is missing only if it may not be summed). `block_index` is the packet's number in
+  // the shard. Ranks that are absent or have no units get exactly 0. Their values, whatever they
+  // are, are not read.
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;
 
-  // Of one packet with these scales and this control variate; of a complete one, whatever the
-  // rounding of its scales.
+  // moments() are those of one packet with these scales and this control variate.
+  // complete_moments() are those of a complete packet, whatever the rounding of its scales.
   WeightMoments moments(std::span<const float> scales, float control) const;
   WeightMoments complete_moments() const;
 
@@ -128,8 +131,8 @@ class ScalePlan {
   bool external_control_ = false;
   std::uint64_t seed_ = 0;
   std::uint32_t step_ = 0;
-  std::vector<LinkTally> links_;    // weights completed: every c_i is known or assumed
-  std::vector<double> link_scale_;  // w_i = n_i/k_i over the heard rate; 0 where nothing arrived
+  std::vector<LinkTally> links_;    // with every c_i known or assumed
+  std::vector<double> link_scale_;  // w_i = n_i/k_i over the heard rate; 0 if nothing arrived
   double total_weight_ = 0.0;       // C = sum of c_i over all ranks
   double gain_ = 1.0;               // result over average: N for a sum, else 1
   double fair_ = 0.0;  // gain/C, the scale of a contribution when nothing is lost; 0 when C = 0

@@ -9,12 +9,12 @@
 namespace leeway::impairment {
 namespace {
 
-// A longer burst than this is an outage; walking back over it would cost a hash for every packet.
+// A longer burst is an outage. Walking back over it would cost a hash for every packet.
 constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 
 Status check_probability(const char* name, double value) {
-  if (value >= 0.0 && value <= 1.0) return {};  // false for NaN
+  if (value >= 0.0 && value <= 1.0) return {};  // fails also for NaN
   return Status::error(StatusCode::kInvalidArgument,
                        "fault %s=%g: a probability lies between 0 and 1", name, value);
 }

@@ -1,9 +1,4 @@
-// Decides what becomes of a datagram: a pure function of the options and the packet's address.
-//
-// Data packets are keyed by (seed, source, destination, round, phase, index, attempt), control
-// datagrams by (seed, source, destination, type, sequence); never by time or order of arrival. So
-// one seed loses the same packets over any transport and in the simulator. No input or output
-// happens here.
+// Decides the fate of a datagram: a pure function of the options and the packet's address.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +18,24 @@ namespace leeway::impairment {
 inline constexpr int kReorderDistanceMax = 8;
 
 struct Fate {
-  bool lost = false;  // the rest has no meaning then
+  bool lost = false;  // the other members mean nothing if it is lost
   bool duplicate = false;
   bool corrupt = false;
   std::uint64_t corrupt_bit = 0;  // which bit to flip, modulo the datagram's length in bits
-  // Held back behind so many later datagrams, 0 .. kReorderDistanceMax
+  // Number of later datagrams that overtake it, 0 .. kReorderDistanceMax.
   int reorder = 0;
   Duration delay{0};
 };
 
-// Options in range, or an error that names the one that is not.
+// Returns an error that names an option out of range, if there is one.
 Status check_faults(const FaultOptions& options);
 
 class FaultPlan {
  public:
   static Result<FaultPlan> create(const FaultOptions& options);
 
-  // Not const: answers about bursts are remembered. That changes the cost of a question, never its
-  // answer.
+  // Not const, because answers about bursts are remembered. That changes the cost of a question,
+  // never its answer.
   Fate fate(const PacketAddress& packet);
 
  private:
@@ -53,7 +48,7 @@ class FaultPlan {
 
   FaultOptions options_;
   LossList list_;
-  std::optional<GilbertLoss> bursts_;  // nothing: independent losses
+  std::optional<GilbertLoss> bursts_;  // unset if losses are independent
 };
 
 }  // namespace leeway::impairment

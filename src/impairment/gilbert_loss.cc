@@ -8,7 +8,7 @@
 namespace leeway::impairment {
 namespace {
 
-// Remembered flows; one that is pushed out only costs its next packet a walk.
+// Number of remembered flows. If one is forgotten, its next packet costs a walk.
 constexpr std::size_t kAnswers = 1024;
 
 // Probability that the state is drawn anew rather than held.

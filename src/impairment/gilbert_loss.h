@@ -38,14 +38,14 @@ class GilbertLoss {
   // `burst` is the mean length of a burst in packets, >= 1.
   GilbertLoss(std::uint64_t seed, double burst);
 
-  // Whether the packet at `position` is lost on a flow with loss rate `rate`. The answer depends on
-  // the arguments and the seed only; rising positions of a flow cost one hash each because the last
-  // answer is remembered.
+  // Returns whether the packet at `position` is lost on a flow with loss rate `rate`. The answer
+  // depends on the arguments and the seed only. Rising positions of a flow cost one hash each
+  // because the last answer is remembered.
   bool lost(const FlowAddress& flow, std::uint32_t position, double rate);
 
  private:
   struct Answer {
-    FlowAddress flow;  // source kNoRank: empty
+    FlowAddress flow;  // has source kNoRank in an unused entry
     std::uint32_t position = 0;
     bool bad = false;
   };

@@ -9,7 +9,7 @@
 namespace leeway::impairment {
 namespace {
 
-// Every data packet is held against every entry.
+// Bounds the entries, since every data packet is compared with each.
 constexpr std::size_t kEntriesMax = 256;
 constexpr std::uint32_t kPhaseMax = 2;
 

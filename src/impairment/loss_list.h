@@ -17,12 +17,12 @@ class LossList {
   // An error quotes the entry that is wrong. An empty text is an empty list.
   static Result<LossList> parse(std::string_view text);
 
-  // First attempts of data packets only: what is sent again gets through.
+  // Matches only first attempts of data packets: a repetition gets through.
   bool contains(const PacketAddress& packet) const;
   bool empty() const { return entries_.empty(); }
 
  private:
-  struct Entry {  // nothing: matches any
+  struct Entry {  // an unset field matches any
     std::optional<std::uint32_t> source;
     std::optional<std::uint32_t> destination;
     std::optional<std::uint32_t> round;

@@ -28,9 +28,9 @@ struct PacketAddress {
   std::uint32_t sequence = 0;
 };
 
-// The address that a datagram claims, as `receiver` sees it. A multicast datagram meets a fate of
-// its own at each receiver, the same as if it had been sent to that receiver alone. The checksum is
-// not looked at. False: this is not a Leeway datagram.
+// Reads the address that a datagram claims, as `receiver` sees it. A multicast datagram has an
+// individual fate at each receiver, as if it had been sent to that receiver alone. The checksum is
+// not verified. Returns false if this is not a Leeway datagram.
 bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -53,8 +53,7 @@ bool parse_link_loss(std::string_view text, std::vector<double>& out) {
   }
 }
 
-// Each key is known to `assign` or refused; a value that does not parse is refused with what was
-// expected.
+// Sets one key. unknown_key: there is no such key. bad_value: the value does not parse.
 enum class Assigned { yes, unknown_key, bad_value };
 
 Assigned assign(std::string_view key, std::string_view value, FaultOptions& out) {

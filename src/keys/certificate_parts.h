@@ -1,4 +1,4 @@
-// What Certificates hold of OpenSSL, for TLS contexts.
+// OpenSSL objects of Certificates, for TLS contexts.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -34,11 +34,12 @@ struct Certificates::Parts {
   TlsPtr<EVP_PKEY> key;
 };
 
-// JOB of the only urn:leeway:JOB among the certificate's names; nothing: there is none, or there
-// are several.
+// Returns JOB of the only urn:leeway:JOB among the certificate's names; nullopt if there is none,
+// or several.
 std::optional<std::string> job_of(X509* certificate);
 
-// Why a certificate was not taken; where that is its time, with all three times.
+// Returns why a certificate was refused. If its time is the reason, the text has start, end and
+// this machine's time.
 std::string reason_of(X509_STORE_CTX* context);
 
 }  // namespace leeway::keys

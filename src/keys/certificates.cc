@@ -25,7 +25,7 @@ Status unusable(const char* variable, const std::string& path, const char* why) 
   return Status::error(StatusCode::kInvalidArgument, "%s %.120s: %s", variable, path.c_str(), why);
 }
 
-// Never asks at a terminal.
+// Keeps OpenSSL from asking for a passphrase at a terminal.
 int no_passphrase(char*, int, int, void*) {
   return 0;
 }
@@ -82,15 +82,15 @@ std::string clock_text() {
   return now == nullptr ? "an unknown time" : time_text(now.get());
 }
 
-// A certificate that is in time elsewhere may be out of it here: by whose clock is part of the
-// text.
+// A certificate that is in time elsewhere may be out of it here. So the text says what this
+// machine's clock shows.
 std::string validity_text(const X509* certificate) {
   return "valid from " + time_text(::X509_get0_notBefore(certificate)) + " until " +
          time_text(::X509_get0_notAfter(certificate)) + ", and this machine's clock says " +
          clock_text();
 }
 
-// Why the others would not take it; empty: they would.
+// Returns why other processes would refuse the certificate; an empty string if they would take it.
 std::string check_chain(const Certificates::Parts& parts) {
   const TlsPtr<X509_STORE_CTX> context(::X509_STORE_CTX_new());
   STACK_OF(X509)* const between = sk_X509_new_null();

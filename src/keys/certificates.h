@@ -1,7 +1,7 @@
-// Certificates in place of a secret: a process shows that an authority has named it a member of a
-// job. The name is a URI among the certificate's alternative names: urn:leeway:JOB.
+// Certificates as an alternative to a secret: an authority confirms that a process is a member of a
+// job. The job's name is a URI among the certificate's alternative names: urn:leeway:JOB.
 //
-// Texts of errors name a file, and never what stands in the key's.
+// Texts of errors name a file, but never contents of the key's file.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace leeway::keys {
 
-// PEM files. LEEWAY_TLS_CA: those who sign. LEEWAY_TLS_CERT: this process's certificate, and those
-// between it and the authority. LEEWAY_TLS_KEY: its private key, readable by its owner alone.
+// Paths of PEM files. LEEWAY_TLS_CA: the authorities that sign. LEEWAY_TLS_CERT: this process's
+// certificate, and those between it and the authority. LEEWAY_TLS_KEY: its private key, readable by
+// its owner alone.
 struct CertificateFiles {
   std::string authority;
   std::string certificate;
@@ -22,17 +23,17 @@ struct CertificateFiles {
 
 class Certificates {
  public:
-  // kInvalidArgument, with what to do: a file is missing, unreadable or of something else; others
-  // can read the key; the key is another certificate's; the certificate names no job, is not valid
-  // now, or is signed by somebody else.
+  // Returns kInvalidArgument, with what to do, if a file is missing, unreadable or of another kind;
+  // if others can read the key, or the key is another certificate's; or if the certificate names no
+  // job, is not valid now, or is signed by somebody else.
   static Result<std::shared_ptr<const Certificates>> read(const CertificateFiles& files);
   ~Certificates();
 
-  // JOB of urn:leeway:JOB. Processes of one job alone speak with each other.
+  // JOB of urn:leeway:JOB. Only processes of the same job talk to each other.
   const std::string& job() const { return job_; }
-  // Tells certificates apart.
+  // SHA-256 of the certificate in hexadecimal digits, which tells certificates apart.
   const std::string& fingerprint() const { return fingerprint_; }
-  // When it ends, as text.
+  // The end of validity, as text.
   const std::string& valid_until() const { return valid_until_; }
 
   struct Parts;  // OpenSSL's
@@ -46,17 +47,17 @@ class Certificates {
   std::string valid_until_;
 };
 
-// What a process proves to others that it is a member by. With certificates and no secret file it
-// holds one Secret that everybody can compute: a name for the job.
+// Files and texts with which a process proves that it is a member. With certificates and without a
+// secret it holds one Secret that everybody can compute: a name for the job.
 struct CredentialFiles {
   std::string secret;
-  std::string secret_text;  // what such a file would hold, in its place
+  std::string secret_text;  // contents of a secret file, in its place
   CertificateFiles certificates;
   bool for_meetings_only = false;  // Secrets::use_for_meetings_only()
   bool any() const { return !secret.empty() || !secret_text.empty() || certificates.any(); }
 };
 
-// Null: there are none.
+// Returns null if there are none.
 Result<std::shared_ptr<const Secrets>> read_credentials(const CredentialFiles& files);
 
 }  // namespace leeway::keys

@@ -1,4 +1,4 @@
-// HKDF with SHA-256 (RFC 5869): keys out of secrets.
+// HKDF with SHA-256 (RFC 5869): derives keys from secrets.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@ namespace leeway::keys {
 // A secret or a public half of 32 bytes.
 using Key = std::array<std::byte, 32>;
 
-// HKDF-Extract: one key of all that `input` holds.
+// HKDF-Extract: one key from all of `input`.
 Key extract(ByteSpan salt, ByteSpan input);
 
-// HKDF-Expand with `label` as its info: as many bytes as `out` has, at most 8,160.
+// HKDF-Expand with `label` as its info. Fills `out`, at most 8,160 bytes.
 void expand(const Key& key, std::string_view label, MutableByteSpan out);
 // The same, for 32 bytes.
 Key expand(const Key& key, std::string_view label);
 
-// From the system's generator, which check_random() has found. Ends the process where there is
-// none.
+// Fills `out` from the system's generator. check_random() must have succeeded: without a generator
+// this ends the process.
 void fill_randomly(MutableByteSpan out);
-// kUnsupported: the system has no random numbers for this process. kResourceExhausted: no memory.
-// kCancelled: the process is ending, and its program's OpenSSL is gone.
+// Checks the random generator. kUnsupported: the system has no random numbers for this process.
+// kResourceExhausted: no memory. kCancelled: the process is ending, and its program's OpenSSL is
+// gone.
 Status check_random();
 
-// Overwrites what must not stay in memory.
+// Overwrites bytes that must not stay in memory.
 void wipe(MutableByteSpan secret);
 
 }  // namespace leeway::keys

@@ -1,5 +1,4 @@
-// What a process knows about keys when it has joined: all that packets are sealed with is derived
-// from this.
+// Keys of a process that has joined a group. All keys that seal packets are derived from them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +10,18 @@
 
 namespace leeway::keys {
 
-// What others are told of a process. Key and tag are those of its endpoint, secrets those of a
-// group.
+// The public part of a process's identity. Key and tag are those of its endpoint, secrets those of
+// a group.
 struct Identity {
   Key public_key{};
-  // The base of the tags that its senders use: random, but for the lowest bit, which says that the
-  // processor is without instructions for AES.
+  // The base of the tags that its senders use. It is random, but for the lowest bit: 1 if the
+  // processor has no instructions for AES.
   std::uint32_t tag = 0;
-  std::vector<std::uint64_t> secrets;  // ids of those that it holds
+  std::vector<std::uint64_t> secrets;  // ids of the secrets that it holds
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// A process's own.
+// The identity of this process, with its private parts.
 struct OwnIdentity {
   std::shared_ptr<const Secrets> secrets;
   std::shared_ptr<const ProcessKey> key;
@@ -30,17 +29,17 @@ struct OwnIdentity {
 
   static Result<std::shared_ptr<const OwnIdentity>> make(std::shared_ptr<const Secrets> secrets,
                                                          bool prefers_chacha = false);
-  // The same process in a group that has other secrets.
+  // Returns the same process's identity in a group that has other secrets.
   std::shared_ptr<const OwnIdentity> with(std::shared_ptr<const Secrets> others) const;
 };
 
-// Of a group that has a secret.
+// Keys for one meeting of a group that has a secret.
 struct JoinedKeys {
   struct Member {
     Key public_key{};
     std::uint32_t tag = 0;
-    // Of the secret that this process and the member share, for the purpose "pair"; zero where
-    // secrets are for meetings only.
+    // Derived, for the purpose "pair", from the secret that this process and the member share. Zero
+    // if secrets are for meetings only.
     Key pair{};
   };
   std::shared_ptr<const OwnIdentity> own;
@@ -48,15 +47,17 @@ struct JoinedKeys {
   std::vector<Member> members;  // by rank, this process among them
 };
 
-// kMismatch: two members have one name, or a member shares no secret with this process.
+// Returns kMismatch if two members have one name, or if a member shares no secret with this
+// process.
 Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
                                                     const Key& meeting,
                                                     const std::vector<Identity>& members);
 
-// By which other processes know one: the first bytes of its public half (WIRE 9.7).
+// Returns the name of a process for others: the first bytes of its public half (WIRE 9.7).
 std::uint64_t name_of(const Key& public_key);
 
-// kMismatch, with both ranks: two members have one name, so one carries the other's public half.
+// Returns kMismatch, with both ranks, if two members have one name: one carries the other's public
+// half.
 Status check_distinct(const std::vector<Identity>& members);
 
 }  // namespace leeway::keys

@@ -50,8 +50,9 @@ void append_addresses(std::string& text) {
   ::freeifaddrs(first);
 }
 
-// Differs for any two keys of one process by the count, for two processes of one machine by number
-// and start, for two starts of a machine by its boot, and for twins by clocks or addresses.
+// Returns bytes that differ between any two keys. Two keys of one process differ by the count, two
+// processes of one machine by number and start, two starts of a machine by its boot, and cloned
+// machines by clocks or addresses.
 std::string start_identity() {
   static std::atomic<std::uint64_t> keys_made{0};
   const std::uint64_t count = keys_made.fetch_add(1);

@@ -1,4 +1,4 @@
-// The X25519 key of one process: the private half stays here, the public one goes into the table of
+// The X25519 key of one process. The private half stays here, the public one goes into the table of
 // members.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace leeway::keys {
 
 class ProcessKey {
  public:
-  // A new one: of random bytes, and of what tells this start of this process on this machine from
-  // all others. A machine that was cloned may draw the same random bytes as its twin.
+  // Makes a new key from random bytes, and from facts that tell this start of this process on this
+  // machine from all others. A cloned machine may draw the same random bytes as its twin.
   static Result<std::shared_ptr<const ProcessKey>> make();
-  // Of a private half that is given: the simulator's.
+  // Makes a key from a given private half, for the simulator.
   static Result<std::shared_ptr<const ProcessKey>> make(const Key& private_half);
   ~ProcessKey() { wipe(private_); }
   ProcessKey(const ProcessKey&) = delete;
@@ -25,9 +25,9 @@ class ProcessKey {
 
   const Key& public_half() const { return public_; }
 
-  // What this process and the owner of the other half alone can compute, for one lane of one
-  // meeting. kMismatch: the bytes are no public half. kInternal: it was given before. So no two
-  // counters of this process ever number datagrams under one key.
+  // Returns the key that only this process and the owner of the other half can compute, for one
+  // lane of one meeting. kMismatch: the bytes are no public half. kInternal: this key was given
+  // before. So no two counters of this process ever number datagrams under one key.
   Result<Key> agree(const Key& other, const Key& meeting, std::uint8_t lane) const;
 
  private:

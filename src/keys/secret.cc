@@ -16,12 +16,12 @@
 namespace leeway::keys {
 namespace {
 
-// A file of more is none of ours.
+// A longer file is no secret file.
 constexpr std::size_t kFileBytesMax = 4096;
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-// Text that does not stay in memory.
+// Text that is wiped from memory when it goes.
 struct SecretText {
   std::array<char, kFileBytesMax + 1> bytes{};
   std::size_t size = 0;
@@ -47,7 +47,8 @@ std::optional<Key> key_of(std::string_view line) {
   return key;
 }
 
-// 32 random bytes have more than 16 different ones, but for one key in 10^13, and are no count.
+// Returns whether 32 bytes may be random. Random ones have more than 16 different values, but for
+// one key in 10^13, and do not count up in equal steps.
 bool may_be_random(const Key& key) {
   std::array<std::byte, 256> seen{};
   bool counts = true;
@@ -98,7 +99,7 @@ Status read_text(const std::string& path, SecretText& text) {
   return status;
 }
 
-// Positions of an id in both lists, added; nothing where one has none.
+// Returns the sum of the id's positions in both lists; nullopt if one does not have it.
 std::optional<std::size_t> places(std::uint64_t id, const std::vector<std::uint64_t>& one,
                                   const std::vector<std::uint64_t>& other) {
   const auto here = std::find(one.begin(), one.end(), id);

@@ -19,7 +19,7 @@
 namespace leeway::keys {
 namespace {
 
-// Before any of it is believed. A ClientHello of ours has 300 bytes.
+// Most bytes before the handshake is done. Our ClientHello has 300 bytes.
 constexpr std::size_t kHandshakeBytesMax = std::size_t{16} * 1024;
 
 constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
@@ -34,11 +34,12 @@ std::array<char, 16> identity_of(std::uint64_t id) {
   return text;
 }
 
-// The random numbers of the latest first messages. What someone recorded and says again is refused
-// before it costs an X25519 exchange: a stranger cannot make a first message of his own that would.
+// The random numbers of the latest first messages. A recorded message that is sent again is refused
+// before it costs an X25519 exchange. A stranger cannot make a first message of its own that costs
+// one.
 class LatestHellos {
  public:
-  // False: it came before.
+  // has() returns whether the number came before. add() returns false in that case.
   bool has(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return numbers_.contains(number);
@@ -60,19 +61,19 @@ class LatestHellos {
   std::deque<std::uint64_t> order_;
 };
 
-// What a context has for its callbacks.
+// State of a context for its callbacks.
 struct Known {
   std::shared_ptr<const Secrets> secrets;
   LatestHellos hellos;
 };
 
-// Context of a session for its callbacks.
+// State of a session for its callbacks.
 struct Notes {
   std::size_t attempt = 0;
   std::string objection;
 };
 
-// A session that stands for the secret. Null where OpenSSL has no memory.
+// Returns a session that stands for the secret; null if OpenSSL has no memory.
 SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
   const SSL_CIPHER* const cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256.data());
@@ -101,7 +102,7 @@ std::uint64_t number_of_hello(const SSL* ssl) {
   return number;
 }
 
-// A stranger chose these bytes.
+// Makes a text printable that a stranger may have chosen.
 std::string printable(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
@@ -120,7 +121,7 @@ int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* i
   return *session != nullptr ? 1 : 0;
 }
 
-// An identity that nobody here has is no error yet: without a session there is no handshake.
+// An unknown identity is no error yet: without a session the handshake fails.
 int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_SESSION** session) {
   *session = nullptr;
   std::uint64_t id = 0;
@@ -134,7 +135,7 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
   return 1;
 }
 
-// Authorities sign for several jobs; the name says for which.
+// Checks the job's name: authorities sign for several jobs.
 int check_job(int good, X509_STORE_CTX* context) {
   const int index = ::SSL_get_ex_data_X509_STORE_CTX_idx();
   auto* const ssl = static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, index));
@@ -192,7 +193,7 @@ std::string TlsContext::name() const {
   return name;
 }
 
-// What is not a whole record yet is OpenSSL's to judge.
+// Judges whole records only. OpenSSL judges the rest.
 FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   constexpr std::byte kHandshake{22};
   constexpr std::size_t kRecordHeader = 5;
@@ -206,7 +207,7 @@ FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   if (first.size() < whole) return FirstMessage::unfinished;
   std::uint64_t number = 0;
   std::memcpy(&number, first.data() + kRandomAt, sizeof number);
-  // Without a secret anybody makes a new first message; one that was recorded costs nothing.
+  // Without a secret anybody can make a new first message, but a recorded one costs nothing.
   if (has_certificates()) {
     return parts_->known.hellos.add(number) ? FirstMessage::may_be_members
                                             : FirstMessage::strangers;
@@ -276,7 +277,7 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side, std
     ::SSL_set_accept_state(ssl);
     return;
   }
-  // A server that shows a certificate in place of the secret is refused: none is trusted.
+  // No certificate is trusted here: a server that shows one in place of the secret is refused.
   if (!parts_->context->has_certificates()) ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   ::SSL_set_connect_state(ssl);
   shake_hands();
@@ -325,7 +326,7 @@ const std::string& TlsSession::objection() const {
   return parts_->notes.objection;
 }
 
-// The alert came over the session: from a server that has proved who it is.
+// Keeps the alert's words. It came over the session, from a server that has proved its identity.
 void TlsSession::note_refusal() {
   const char* const words = ::ERR_reason_error_string(::ERR_peek_error());
   if (words != nullptr && std::strstr(words, "alert") != nullptr) refusal_ = words;

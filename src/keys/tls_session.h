@@ -2,9 +2,9 @@
 // in, bytes to send come out. Time and sockets are the caller's.
 //
 // With certificates both sides show one of the same job (certificates.h), and no secret is used.
-// Else the secret is an external pre-shared key, always with an X25519 exchange (psk_dhe_ke), so
-// that who learns the secret later reads nothing of earlier sessions. There are no tickets and no
-// early data. The identity in the first message is the secret's id.
+// Otherwise the secret is an external pre-shared key, always with an X25519 exchange (psk_dhe_ke),
+// so that an attacker who learns the secret later cannot read earlier sessions. There are no
+// tickets and no early data. The identity in the first message is the secret's id.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace leeway::keys {
 
-// What the first bytes of a connection are.
+// Verdict on the first bytes of a connection.
 enum class FirstMessage : std::uint8_t {
   unfinished,      // the beginning of a message
   strangers,       // no message of TLS, one longer than allowed, one that names no secret of ours,
@@ -24,7 +24,7 @@ enum class FirstMessage : std::uint8_t {
   may_be_members,  // a whole message
 };
 
-// What all sessions of a process share. Keeps the secrets.
+// State that all sessions of a process share. Keeps the secrets.
 class TlsContext {
  public:
   static Result<std::shared_ptr<const TlsContext>> make(std::shared_ptr<const Secrets> secrets);
@@ -32,11 +32,12 @@ class TlsContext {
 
   // Equal for equal secrets and certificates.
   std::string name() const;
-  // No cryptography. A whole message is judged once for a connection: it is known from then on.
+  // Judges first bytes without cryptography. With certificates, call it once for the whole message:
+  // that is known as a repetition from then on.
   FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
-  // Certificates prove who speaks, not a secret.
+  // Returns whether certificates prove identities, and not a secret.
   bool has_certificates() const;
-  // Attempts of a client that prove different secrets.
+  // Number of attempts in which a client proves different secrets.
   std::size_t secrets() const;
 
  private:
@@ -48,31 +49,31 @@ class TlsContext {
 
 class TlsSession {
  public:
-  // The client proves one secret, another one at each attempt until all had their turn. The server
-  // takes any of its own.
+  // The client proves one secret, another one at each attempt, in turn. The server takes any of its
+  // own.
   enum class Side : std::uint8_t { client, server };
   TlsSession(std::shared_ptr<const TlsContext> context, Side side, std::size_t attempt = 0);
   ~TlsSession();
   TlsSession(TlsSession&&) noexcept;
 
-  // Bytes of the connection. What the other side said is added to `plain`, and never before it has
-  // proved the secret. False, then and from then on: it has not, or these are no bytes of TLS.
-  // An alert that tells the other side so may be left to send.
+  // Takes bytes of the connection. The other side's words are added to `plain`, and never before it
+  // has proved the secret. Returns false, from then on, if it has not proved the secret, or if
+  // these are no bytes of TLS. take_output() may still have an alert that tells the other side.
   bool receive(ByteSpan bytes, std::vector<std::byte>& plain);
 
-  // Something to say. Goes out when the handshake is done.
+  // Adds bytes to send. They leave when the handshake is done.
   void say(ByteSpan plain);
 
-  // Bytes for the connection, which are gone from here then.
+  // Takes the bytes to send over the connection.
   std::vector<std::byte> take_output();
 
-  // The other side has proved the secret, and this side to it as far as it is concerned.
+  // Returns whether the other side has proved the secret, and this side has done its part.
   bool is_open() const;
   bool has_failed() const { return failed_; }
 
-  // With certificates, of a session that failed: why this side did not take the other's.
+  // With certificates, if the session failed: why this side refused the other's.
   const std::string& objection() const;
-  // The other side, whose certificate was good, has refused this side's: with these words.
+  // The other side's words if it showed a good certificate, and refused this side's.
   std::optional<std::string> refusal() const { return refusal_; }
 
  private:
@@ -84,7 +85,7 @@ class TlsSession {
   void send_waiting();
 
   std::unique_ptr<Parts> parts_;
-  std::vector<std::byte> waiting_;  // said before the handshake was done
+  std::vector<std::byte> waiting_;  // bytes to send after the handshake
   bool failed_ = false;
   std::optional<std::string> refusal_;
 };

@@ -9,8 +9,8 @@ namespace leeway::keys {
 
 // Returns nullopt if this machine's OpenSSL makes none.
 std::optional<Key> x25519_public_half(const Key& private_half);
-// What only the owners of the two halves can compute. Returns nullopt if `other` is no
-// public half.
+// Computes the key that only the owners of the two halves can compute. Returns nullopt if `other`
+// is no public half.
 std::optional<Key> x25519_agree(const Key& private_half, const Key& other);
 
 }  // namespace leeway::keys

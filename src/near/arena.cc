@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kSlotBytesMax = std::size_t{128} << 10;
 constexpr std::size_t kSlotBytesMin = std::size_t{4} << 10;
 
-// Of all slots of a communicator.
+// Bytes of all slots of a communicator.
 constexpr std::size_t kSlotsBytes = std::size_t{12} << 20;
 
 }  // namespace

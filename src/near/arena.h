@@ -28,7 +28,7 @@ struct Shape {
   std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
 };
 
-// As rank `self` sees it. The memory belongs to somebody else.
+// The arena as rank `self` sees it. The memory belongs to somebody else.
 class Arena {
  public:
   Arena(std::byte* memory, const Shape& shape, Rank self)
@@ -42,7 +42,7 @@ class Arena {
 
   const Line& line(Rank rank) const { return *reinterpret_cast<const Line*>(part(rank)); }
   Line& own_line() const { return *reinterpret_cast<Line*>(part(self_)); }
-  // Any number is a slot: a peer's may be anything.
+  // Any number is valid, taken modulo kSlots: a peer may write anything.
   const std::byte* slot(Rank rank, std::uint64_t number) const {
     return part(rank) + kLineBytes + number % kSlots * shape_.slot_bytes;
   }
@@ -61,16 +61,16 @@ class Arena {
   Rank self_;
 };
 
-// By this name, which nobody can guess, others find an arena while its group meets.
+// Other ranks find an arena by this name while its group meets. Nobody can guess it.
 using ArenaName = std::array<std::byte, 16>;
 
-// The file of an arena, and where it is in this process.
+// The file of an arena, and its mapping in this process.
 class ArenaFile {
  public:
-  // By one rank; a new file is filled with zeros, which is how lines begin.
+  // Called by one rank. A new file is filled with zeros, which is how lines begin.
   static Result<ArenaFile> create(const std::string& folder, const ArenaName& name,
                                   const Shape& shape, Rank self);
-  // By the others.
+  // Called by the other ranks.
   static Result<ArenaFile> open(const std::string& folder, const ArenaName& name,
                                 const Shape& shape, Rank self);
   static void remove_name(const std::string& folder, const ArenaName& name);
@@ -97,7 +97,7 @@ class ArenaFile {
   Mapping mapping_;
 };
 
-// "leeway-" and the name; of a region of the arena's, further numbers behind it.
+// "leeway-" and the name. The name of a region's file has further numbers behind it.
 std::string file_name(const ArenaName& name);
 
 }  // namespace leeway::near

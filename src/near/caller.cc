@@ -11,7 +11,7 @@ using collective::OperationKind;
 
 using Text = std::array<char, 96>;
 
-// "all_reduce float[1000] sum", of what a peer says, which may be anything.
+// Describes a peer's words, which may be anything: "all_reduce float[1000] sum".
 Text describe(std::uint64_t what, std::uint64_t count) {
   Text text{};
   if (what == kAllocation) {
@@ -67,7 +67,7 @@ Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, 
   return status;
 }
 
-// The one before may still be read.
+// Peers may still read the descriptor of the call before.
 Descriptor& Caller::next_descriptor() {
   turn_ = 1 - turn_;
   own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
@@ -140,8 +140,8 @@ Status Caller::go(const Spec& spec, Way& way) {
   return move(spec, step);
 }
 
-// Whether the first chunk is in its slot, too. It is not where the call may be direct, as far as
-// this rank knows.
+// Returns true if the first chunk is in its slot, too. It is not where the call may be direct, as
+// far as this rank knows, or goes to the datagrams.
 bool Caller::describe(const Spec& spec) {
   Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
@@ -167,7 +167,7 @@ bool Caller::describe(const Spec& spec) {
   return true;
 }
 
-// All ranks are in this call, and mean the same.
+// Waits until all ranks are in this call, and checks that they mean the same.
 Status Caller::meet() {
   post(1);
   if (station_.aborted()) return await(1);
@@ -178,7 +178,7 @@ Status Caller::meet() {
     status = compare(peer);
     peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
   }
-  // One that disagrees gives up as well: that says less
+  // A rank that disagrees gives up as well: an error about that says less
   for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
     if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
   }
@@ -283,7 +283,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
   return await(step);
 }
 
-// A chunk counts as a packet: nothing of it is ever missing.
+// A chunk counts as a packet: no part of it is ever missing.
 void Caller::fill_report(const Spec& spec, Instant submitted, CollectiveReport& report) const {
   const Instant now = station_.now();
   report.sequence = terms_.call - 1;

@@ -25,39 +25,42 @@ namespace leeway::near {
 inline constexpr std::uint64_t kAllocation = ~std::uint64_t{0};
 
 struct CallerCounters {
-  Word calls{0};      // that went through the arena, failed ones included
-  Word direct{0};     // of these, straight between tensors
-  Word apart{0};      // left to datagrams by all ranks
-  Word elsewhere{0};  // followed a peer to datagrams
+  Word calls{0};      // calls that went through the arena, failed ones included
+  Word direct{0};     // calls that passed straight between tensors
+  Word apart{0};      // calls left to datagrams by all ranks
+  Word elsewhere{0};  // calls in which this rank followed a peer to datagrams
   Word failed{0};
-  Word bytes_copied{0};  // into and out of slots
+  Word bytes_copied{0};  // bytes copied into and out of slots
 };
 
 class Caller {
  public:
-  // `folder`, `name`: where files of regions go, and how their names begin.
+  // `folder`, `name`: the folder for files of regions, and the beginning of their names.
   Caller(Station& station, std::string folder, std::string name);
 
-  // What became of a call.
+  // The way that a call took.
   enum class Way : std::uint8_t {
-    here,       // done or failed
-    apart,      // no rank did anything yet: all take it to the datagrams, in this order
-    elsewhere,  // nor here; a peer gave it to datagrams, because there it is another one
+    here,   // done or failed
+    apart,  // no rank did anything yet: all take the call to the datagrams, in this order
+    // not done here either: for a peer this number is another call, which it gave to datagrams
+    elsewhere,
   };
   struct Outcome {
     Status status;
     Way way = Way::here;
   };
-  // A valid call that takes() takes. Numbers grow. `submitted`: its deadline counts from there.
+  // Runs a valid call for which takes() is true. Numbers grow. The deadline counts from
+  // `submitted`.
   Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
               CollectiveReport& report);
 
-  // A call that cannot be right any more, for this reason, which names a rank: peers hear of it.
+  // Fails a call that cannot be right any more, for the reason `why`, which names the rank `about`.
+  // Peers hear of it.
   Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
                  Rank about);
 
-  // Memory of so many bytes, at least one, on all ranks. Where not all can, all have ordinary
-  // memory.
+  // Allocates `bytes` bytes, at least one, on all ranks. Where not all ranks can share their
+  // memory, all have ordinary memory.
   Result<std::shared_ptr<Region>> allocate(std::size_t bytes, std::uint64_t number,
                                            Instant submitted, Duration deadline);
 
@@ -72,7 +75,7 @@ class Caller {
   Status begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline);
   Status fail(const Status& status);
   bool is_root() const { return plan_.root == arena_.self(); }
-  // Of the call under way.
+  // This rank's descriptor of the current call.
   Descriptor& own_descriptor() const { return arena_.own_line().descriptors[turn_]; }
   const Descriptor& descriptor_of(Rank rank) const {
     const auto& both = arena_.line(rank).descriptors;
@@ -96,11 +99,11 @@ class Caller {
   void take(const Spec& spec, std::uint64_t chunk);
   void sum_owned(const Spec& spec, std::uint64_t chunk);
   void gather_owned(const Spec& spec, std::uint64_t chunk);
-  // `bytes` of all ranks' chunk, from that byte on.
+  // Sums `bytes` bytes of all ranks' chunk, from byte `from` on.
   void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
            std::byte* result);
   void copy(const std::byte* from, std::byte* to, std::size_t bytes);
-  // Where this rank's own elements of a piece lie, as they are to be summed.
+  // Returns where this rank's own elements of a piece lie, as they are to be summed.
   const std::byte* own_input(const Spec& spec, std::uint64_t chunk, std::size_t piece) const;
   const std::byte* chunk_of(Rank rank, std::uint64_t chunk) const {
     return arena_.slot(rank, peers_[rank].first_slot + chunk);
@@ -122,18 +125,18 @@ class Caller {
   const std::shared_ptr<Regions> regions_;
   CallerCounters counters_;
 
-  std::size_t turn_ = 0;         // of this rank's descriptors
-  std::uint64_t next_slot_ = 0;  // of the next chunk
-  bool in_step_ = true;          // else peers may still be in a call that this rank left early
-  // Of the call under way.
+  std::size_t turn_ = 0;         // index of this rank's descriptor of the current call
+  std::uint64_t next_slot_ = 0;  // number of the next chunk's slot
+  bool in_step_ = true;          // no peer can be in a call that this rank left early
+  // State of the current call.
   Terms terms_;
   Plan plan_;
   bool direct_ = false;
-  bool multiplies_ = false;  // a factor is applied to what goes into slots
+  bool multiplies_ = false;  // a factor is applied to elements on their way into slots
   struct Peer {
     std::uint64_t first_slot = 0;
-    const std::byte* input = nullptr;   // of a direct call
-    const std::byte* result = nullptr;  // the same
+    const std::byte* input = nullptr;   // input tensor, in a direct call
+    const std::byte* result = nullptr;  // output tensor, in a direct call
   };
   std::vector<Peer> peers_;  // by rank, this one included
   std::vector<const std::byte*> operands_;

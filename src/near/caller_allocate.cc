@@ -1,4 +1,4 @@
-// Memory that all ranks map, made by a call of its own.
+// Memory that all ranks map. An allocation is a call of its own.
 #include <utility>
 
 #include "near/caller.h"

@@ -1,4 +1,4 @@
-// What a rank does with a chunk: into its slot, out of those of others, sums.
+// The work of a rank on a chunk: copies into its slot and out of others' slots, and sums.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,8 @@ namespace {
 
 using collective::OperationKind;
 
-// Whether a complete sum is one of scaled floats, as collective::Reduction makes it: so the bits
-// are the same. A float64 average is divided instead.
+// Returns true if a complete sum is one of scaled floats, as collective::Reduction makes it: so the
+// bits are the same. A float64 average is divided instead.
 bool sums_by_scales(ReduceOp op, DataType dtype) {
   return is_floating(dtype) &&
          (op == ReduceOp::sum || (op == ReduceOp::avg && dtype != DataType::f64));
@@ -26,7 +26,7 @@ void Caller::copy(const std::byte* from, std::byte* to, std::size_t bytes) {
                                std::memory_order_relaxed);
 }
 
-// Elements of this rank's input as others are to find them.
+// Copies elements of this rank's input in the form in which others are to find them.
 void Caller::put(const Spec& spec, Part part, std::byte* to) {
   const auto* from = static_cast<const std::byte*>(spec.input.data) + part.at * plan_.element;
   const std::size_t bytes = part.count * plan_.element;
@@ -90,7 +90,7 @@ void Caller::sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::s
   codec::weighted_sum(plan_.dtype, operands_, scales_, {result, bytes});
 }
 
-// Of operations in which each element is used by whoever wants it, without an owner.
+// For operations in which each rank uses the elements it wants, without an owner.
 void Caller::take(const Spec& spec, std::uint64_t chunk) {
   const Rank self = arena_.self();
   const Part piece = plan_.piece(chunk);
@@ -134,7 +134,8 @@ void Caller::take(const Spec& spec, std::uint64_t chunk) {
   }
 }
 
-// The sum goes to the output and, where others find it there, to the slot, over what they gave.
+// The sum goes to the output. Where others look for it in the slot, it goes there too, over this
+// rank's input.
 void Caller::sum_owned(const Spec& spec, std::uint64_t chunk) {
   const Part piece = plan_.piece(chunk);
   const Part own = plan_.owned(arena_.self(), piece.count);

@@ -1,5 +1,5 @@
-// What a rank tells the others of its host: one page of the arena, which it alone writes. Whatever
-// is read of a peer's page may be anything: it is copied out before it is checked.
+// One page of the arena with a rank's words to the others of its host. That rank alone writes it. A
+// peer's page may hold anything: a reader copies it out before it checks it.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ static_assert(Word::is_always_lock_free && ShortWord::is_always_lock_free);
 // Pieces of memory from allocate() that a rank has at the same time.
 inline constexpr std::size_t kRegionsMax = 64;
 
-// A rank's word is remembered that so many of its latest calls went elsewhere.
+// Number of its latest calls of which a rank remembers that they went elsewhere.
 inline constexpr std::size_t kElsewhereMax = 64;
 
 // How far a rank has come, as one number that only grows: calls count from 1, and so do steps of a
@@ -29,7 +29,7 @@ constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
   return (call << kStepBits) | step;
 }
 
-// Why nothing more comes of a rank.
+// Why a rank does nothing more.
 enum class Gone : std::uint32_t { no = 0, left, aborted };
 
 // Why a rank gave a call up, and the rank with which that began.
@@ -43,42 +43,42 @@ struct Reason {
   }
 };
 
-// What a call is, for comparison, and where its tensors lie. Written before step 1; the last two of
-// an allocation before step 2.
+// A rank's description of a call, for comparison, and the places of its tensors. Written before
+// step 1; the last two words of an allocation before step 2.
 struct Descriptor {
-  Word call;       // which one this is about
+  Word call;       // number of the described call
   Word what;       // kind, reduction, element type and root
-  Word count;      // the elements that all ranks give alike
+  Word count;      // agreed_count(): the elements that all ranks give alike; bytes of an allocation
   Word condition;  // Condition
-  Word first;      // slot of the first chunk; the next ones follow in turn
-  Word from;       // number of the region that the input lies in; 0: in none
-  Word from_at;    // its first byte there
-  Word to;         // the same of the output; of an allocation 1: this rank maps all others'
-  Word to_at;      // of an allocation its place in Line::regions
+  Word first;      // slot of the first chunk; the next chunks follow in the next slots
+  Word from;       // number of the region that holds the input, or 0 if none does
+  Word from_at;    // first byte of the input in that region
+  Word to;     // as `from`, for the output; in an allocation 1 if this rank maps all others' memory
+  Word to_at;  // as `from_at`, for the output; in an allocation the region's place in Line::regions
 };
 
-// What a rank alone knows of its call, and all must heed.
+// A fact that one rank alone knows of its call, and that decides for all.
 enum class Condition : std::uint64_t {
   ordinary = 0,
-  apart,  // something is to be done here that only datagrams do; of an allocation: no memory
+  apart,  // only datagrams can do the call as this rank made it; in an allocation: no memory
 };
 
 struct alignas(128) Line {
   // Together: one cache line is all that a waiting rank looks at.
   Word progress;
-  Word begun;        // the last call to which this rank came after a failed one
-  Word gave_up;      // the last call that failed here; 0: none
-  Word why;          // why, as Reason::word(), written before `gave_up`
-  ShortWord steps;   // changes with each word that others wait for: they sleep on it
-  ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps; 0: awake
+  Word begun;        // the last call that this rank began after it had failed in one
+  Word gave_up;      // the last call that failed here, or 0
+  Word why;          // the reason, as Reason::word(), written before `gave_up`
+  ShortWord steps;   // changes with each word that others wait for, so that they can sleep on it
+  ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps, or 0 while awake
   ShortWord gone;    // Gone
-  ShortWord freed;   // how many regions were given back
-  // By turns: a rank that describes its next call may have peers in the one before.
+  ShortWord freed;   // number of regions that were given back
+  // Used alternately: a rank that describes its next call may have peers in the one before.
   alignas(64) std::array<Descriptor, 2> descriptors;
-  // Numbers of the regions that exist; 0: none in this place.
+  // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;
   // Numbers of calls that this rank gave to datagrams when it was asked for them, each in the place
-  // of its number modulo kElsewhereMax. It never comes to them here.
+  // of its number modulo kElsewhereMax. This rank never comes to them here.
   alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;

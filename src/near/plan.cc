@@ -11,11 +11,11 @@ using collective::OperationSpec;
 // Ranks write whole cache lines of their own.
 constexpr std::size_t kGrainBytes = 64;
 
-// An all_reduce is summed by everybody where all inputs together have at most so many bytes: a
+// An all_reduce is summed by everybody where all inputs together have at most kSummedByAllBytes: a
 // second wait costs more.
 constexpr std::size_t kSummedByAllBytes = std::size_t{32} << 10;
 
-// A chunk of a direct call, of each rank's tensor.
+// Bytes of each rank's tensor in a chunk of a direct call.
 constexpr std::size_t kDirectChunkBytes = std::size_t{1} << 20;
 
 bool is_plain(const CodecOptions& codec, DataType dtype) {

@@ -1,5 +1,5 @@
-// What follows from a call alone, and so alike on all ranks: whether it goes through the arena, and
-// how it is cut into chunks.
+// Facts that follow from a call alone, and so are alike on all ranks: whether it goes through the
+// arena, and how it is cut into chunks.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace leeway::near {
 
-// Whether all ranks send this call through their arena. A pure function of what all ranks of a
-// right program give alike.
+// Returns true if all ranks send this call through their arena. A pure function of the arguments
+// that all ranks of a right program give alike.
 bool takes(const collective::OperationSpec& spec);
 
-// Whether this rank gives the call something that only datagrams do: weights, error feedback. It
-// knows alone, and tells the others.
+// Returns true if this rank gives the call something that only datagrams carry: weights, error
+// feedback, or confirm_use. Only this rank knows it, and it tells the others.
 bool stands_apart(const collective::OperationSpec& spec);
 
 // Elements [at, at + count).
@@ -29,28 +29,28 @@ struct Plan {
   DataType dtype = DataType::u8;
   Rank root = kNoRank;
   int ranks = 1;
-  std::size_t count = 0;    // of collective::agreed_count()
+  std::size_t count = 0;    // collective::agreed_count()
   std::size_t element = 1;  // bytes
 
   // Each rank's input is `pieces` blocks of `length` elements, which are cut in the same places: a
-  // chunk is a piece of each of them. There is one at least.
+  // chunk is a piece of each of them. There is at least one block.
   std::size_t pieces = 1;
   std::size_t length = 0;
   std::size_t chunk = 0;  // elements of a piece in all chunks but the last
   std::uint64_t chunks = 1;
-  // An owner sums its part of a chunk, and the others copy that. Else everybody sums all.
+  // An owner sums its part of a chunk, and the others copy that. Else every rank sums all.
   bool owners = false;
-  // Worth no copy where all tensors lie in memory that all ranks map.
+  // Goes without copies into slots where all tensors lie in memory that all ranks map.
   bool direct = false;
 
-  // For comparison between ranks.
+  // Word for comparison between ranks.
   std::uint64_t what() const;
   Part piece(std::uint64_t index) const;
   // Bytes from the first piece of a chunk to the next one, in a slot.
   std::size_t stride() const { return chunk * element; }
-  // Of the elements of a chunk those that the rank sums.
+  // The elements of a chunk that the rank sums.
   Part owned(Rank rank, std::size_t elements) const;
-  // The call without slots: its chunks are as long as caches like them.
+  // The plan of the call without slots: its chunks are as long as suits caches.
   Plan unslotted() const;
 };
 

@@ -23,7 +23,7 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   MutableByteSpan memory() const { return {memory_.data(), memory_.size()}; }
-  // Whether all ranks map it.
+  // Returns true if all ranks map it.
   bool shared() const { return number_ != 0; }
 
  private:
@@ -37,32 +37,33 @@ class Regions : public std::enable_shared_from_this<Regions> {
  public:
   explicit Regions(Station& station);
 
-  // A place of Line::regions that is free; none: kRegionsMax.
+  // Returns a free place of Line::regions, or kRegionsMax if there is none.
   std::size_t free_place();
-  // The region `number`: this rank's memory, and it stands in `place` of its line; by rank the
-  // others' memory, and where their lines say that they still have it.
+  // Adds the region `number`. `own`: this rank's memory, which stands in `place` of its line.
+  // `peers`, `places`: by rank the others' memory, and its place in their lines, which say there
+  // whether they still have it.
   void add(std::uint64_t number, const std::shared_ptr<Region>& own, std::size_t place,
            std::vector<Mapping> peers, std::vector<std::size_t> places);
-  // Unmaps what peers have given back since.
+  // Unmaps memory that peers have given back since.
   void drop_freed();
 
-  // Where in the regions of this rank; number 0: nowhere.
+  // A place in the regions of this rank. Number 0 stands for memory outside of them.
   struct Spot {
     std::uint64_t number = 0;
     std::uint64_t at = 0;
   };
   Spot find(ByteSpan tensor);
-  // A peer's bytes; null: this rank has no such memory of it.
+  // Returns a peer's bytes, or null if this rank has no such memory of it.
   const std::byte* peer(Rank rank, const Spot& spot, std::size_t bytes);
 
-  // Nothing is told the others any more.
+  // Stops telling the others anything.
   void close();
 
  private:
   friend class Region;
   struct Entry {
     std::uint64_t number = 0;
-    ByteSpan own;  // empty: given back
+    ByteSpan own;  // this rank's memory; empty once it was given back
     std::size_t place = 0;
     std::vector<Mapping> peers;
     std::vector<std::size_t> places;

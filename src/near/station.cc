@@ -19,19 +19,19 @@
 namespace leeway::near {
 namespace {
 
-// Looks in a row, some 2 us, before other threads may run: the one that is waited for may need this
-// core. Where nobody does, letting others run costs a system call. With 20 us, 4 KiB between 2
-// ranks beside other work took 22 us in place of 6.
+// Looks in a row, some 2 us, before other threads may run: the peer that is waited for may need
+// this core. Where no peer needs it, letting others run costs a system call. With 20 us, 4 KiB
+// between 2 ranks beside other work took 22 us in place of 6.
 constexpr int kPauses = 32;
 
-// So often a waiting rank lets others run before it sleeps.
+// Times that a waiting rank lets others run before it sleeps.
 constexpr int kYields = 200;
 
-// A sleeper looks at everything so often. What is lost in between, such as the word of a peer that
-// it does not sleep on, costs no more.
+// A sleeper looks at everything once in kSleepMax. A change that does not wake it, such as one of a
+// peer that it does not sleep on, costs no more than that.
 constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 
-// From then on, and so often, a wait asks whether peers live.
+// From kLookEvery on, and at that interval, a wait asks whether peers live.
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
 void pause() {
@@ -42,7 +42,7 @@ void pause() {
 #endif
 }
 
-// Not of a process alone: the word lies in memory of several.
+// The futex is not private to a process: the word lies in memory of several.
 void futex_wait(const ShortWord& word, std::uint32_t seen, Duration patience) {
   const timespec until{patience.count() / 1'000'000'000, patience.count() % 1'000'000'000};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &until, nullptr, 0);
@@ -75,8 +75,8 @@ unsigned long long number_of(const Terms& terms) {
 Station::Station(const Arena& arena, Surroundings surroundings)
     : arena_(arena), surroundings_(std::move(surroundings)) {}
 
-// The order of all these words is one for all threads: either the sleeper sees the change, or this
-// rank sees the sleeper.
+// All these words have one order for all threads: either the sleeper sees the change, or this rank
+// sees the sleeper.
 void Station::ring() {
   arena_.own_line().steps.store(steps_.fetch_add(1, std::memory_order_relaxed) + 1);
   bool sleeps = false;
@@ -100,7 +100,7 @@ void Station::give_up(std::uint64_t call, StatusCode why) {
   ring();
 }
 
-// Nobody sleeps on that alone for longer than kSleepMax.
+// No peer sleeps for longer than kSleepMax without looking at this word.
 void Station::go_elsewhere(std::uint64_t call) {
   arena_.own_line().elsewhere[call % kElsewhereMax].store(call);
 }
@@ -169,7 +169,8 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
   return Status();
 }
 
-// Of all peers, whichever is waited for first: one that gave up ends the call for all.
+// Looks at all peers, and not only at the one that is waited for: one that gave up ends the call
+// for all.
 Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now) {
   const unsigned self = arena_.self();
   if (aborted()) return ended();

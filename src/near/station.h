@@ -1,8 +1,8 @@
 // A rank at its arena: tells the others how far it has come, and waits for them.
 //
-// It looks for a while, lets other threads run for a while, and then sleeps in the kernel, on a
-// word of the peer that it waits for. Who changes such a word wakes whoever says that it sleeps
-// there: nothing of it costs a system call while nobody sleeps.
+// A wait polls for a while, lets other threads run for a while, and then sleeps in the kernel, on a
+// word of the peer that it waits for. A rank that changes such a word wakes the ranks that say that
+// they sleep there. While nobody sleeps, this costs no system call.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,25 @@
 
 namespace leeway::near {
 
-// What a wait looks at besides the lines.
+// The clock and the liveness check that a wait uses besides the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Asked now and then by a wait that is long in vain: whether the peers live. Not ok ends it, and
-  // the rank is that of one that does not.
+  // Asked every 100 ms by a wait: whether the peers live. A status that is not ok ends the wait,
+  // and the rank is one that does not live.
   std::function<Status(Rank&)> look;
 };
 
-// The call that waits: for texts, and by when it must be over.
+// The call that waits: its name for texts, and its deadline.
 struct Terms {
   const char* name = "";
   std::uint64_t call = 0;  // from 1; people count from 0
   Instant deadline = Instant::infinite_future();
-  Duration length{0};  // of the deadline
+  Duration length{0};  // time from the start of the call to the deadline, for texts
 };
 
+// Calls have rising numbers. A rank posts steps 1, 2, ... of a call, and after each waits for the
+// others (await_all()). It may leave the call by give_up(). After that, or after a call that went
+// elsewhere, its next call starts with begin() and await_begun().
 class Station {
  public:
   Station(const Arena& arena, Surroundings surroundings);
@@ -35,51 +38,51 @@ class Station {
   const Arena& arena() const { return arena_; }
   Instant now() const { return surroundings_.now(); }
 
-  // This rank has come so far.
+  // Says that this rank has come to this step.
   void post(std::uint64_t call, std::uint64_t step) {
     arena_.own_line().progress.store(progress_of(call, step), std::memory_order_release);
     ring();
   }
-  // It has left all calls before this one.
+  // Says that this rank has left all calls before this one.
   void begin(std::uint64_t call);
-  // The call has failed here: nothing of its memory is this rank's business any more. Peers are
-  // told why, and which rank it began with: the one that the latest error here names.
+  // Says that the call has failed here: this rank does not use the call's memory any more. Peers
+  // are told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
-  // As if the latest error named it.
+  // Makes the latest error name this rank.
   void blame(Rank rank) { culprit_ = rank; }
-  // The call goes by datagrams, and this rank will not come to it here. Any thread.
+  // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
-  // No call of this rank comes any more.
+  // Says that no further call of this rank comes.
   void leave(Gone how);
-  // A region was given back.
+  // Says that a region was given back.
   void note_freed();
 
-  // All others have come to this step of the call. Else what a call fails with, by name: the
-  // deadline, a peer that gave the call up or is gone, what look() said, or abort(). What peers
-  // wrote before they posted the step can be read then. `inspect`: asked of peers that have, while
-  // others have not.
+  // Waits until all others have come to this step of the call. The words that peers wrote before
+  // they posted the step can be read then. Else returns the error with which the call fails: the
+  // deadline, a peer that gave the call up or is gone, the status of look(), or abort(). Errors
+  // name the rank. `inspect`: asked of peers that have come, while others have not.
   using Inspect = std::function<Status(Rank)>;
   Status await_all(const Terms& terms, std::uint64_t step, const Inspect& inspect = {});
-  // All others have left all calls before this one.
+  // Waits until all others have left all calls before this one.
   Status await_begun(const Terms& terms) { return await_all(terms, 0); }
-  // Whether a rank takes this call to datagrams. If so, all see that when they have come to step 1
-  // or have waited for it in vain.
+  // Returns true if a rank takes this call to datagrams. If so, all see that once they have come to
+  // step 1, or once their wait for it has failed.
   bool anyone_elsewhere(const Terms& terms) const;
-  // Not ok: the peer has failed in this call.
+  // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
-  // Not ok: a rank has failed in this call or a later one. Ok says of memory that was read before
-  // that it was what it should be.
+  // Returns an error if a rank has failed in this call or a later one. Ok says that memory read
+  // before was still what it should be.
   Status check_none_gave_up(const Terms& terms);
 
-  // Any thread. The wait under way fails, if there is one, and so do those to come: with `how`,
-  // which stays valid, in the text.
+  // Any thread. Makes the current wait fail, if there is one, and all later ones. The text has
+  // `how`, which must stay valid.
   void abort(const char* how);
   bool aborted() const { return how_.load(std::memory_order_relaxed) != nullptr; }
   Status ended() const;
 
  private:
   void ring();
-  // A step to which a peer is to come; 0: the call.
+  // A step to which a peer is to come. For step 0, a peer that has begun the call counts, too.
   struct Goal {
     std::uint64_t progress = 0;
     std::uint64_t begun = 0;
@@ -90,7 +93,7 @@ class Station {
   };
   static Goal goal_of(const Terms& terms, std::uint64_t step);
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
-  // Each remembers the rank with which the failure began.
+  // These functions remember the rank with which the failure began.
   Status gone(const Terms& terms, Rank peer, const char* how);
   Status failed_there(const Terms& terms, Rank peer);
   Status overdue(const Terms& terms, const Goal& goal);
@@ -98,9 +101,9 @@ class Station {
 
   const Arena arena_;
   const Surroundings surroundings_;
-  Rank culprit_ = kNoRank;  // of the latest error; kNoRank: this rank
+  Rank culprit_ = kNoRank;  // rank to blame for the latest error, or kNoRank for this rank
   std::atomic<std::uint32_t> steps_{0};
-  std::atomic<const char*> how_{nullptr};  // aborted, where there is one
+  std::atomic<const char*> how_{nullptr};  // reason of an abort, or null
 };
 
 }  // namespace leeway::near

@@ -1,7 +1,7 @@
-// The latest of a driver, put up by the thread that drives and read by others.
+// The latest snapshot of a driver. The driving thread puts it up, and other threads read it.
 //
-// The driving thread never waits: while somebody reads, it leaves what hangs there, and comes with
-// the next one a tenth of a second later.
+// The driving thread never waits: while a reader holds the lock, it skips this update. The next one
+// comes a tenth of a second later.
 #pragma once
 
 #include <mutex>

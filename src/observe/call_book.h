@@ -1,6 +1,7 @@
-// How the calls of a driver's communicators went: counts and times by operation and delivery class.
+// Statistics of the calls of a driver's communicators: counts and times by operation and delivery
+// class.
 //
-// The thread that drives writes it; readers get copies (board.h).
+// The driving thread writes them; readers get copies (board.h).
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace leeway::observe {
 
-// Upper bounds of the histogram's buckets, in seconds; beyond them there is one more.
+// Upper bounds of the histogram's buckets, in seconds. One more bucket holds longer calls.
 inline constexpr std::array<double, 22> kCallSeconds = {
     1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2,
     5e-2, 0.1,  0.2,  0.5,  1,    2,    5,    10,   20,   50,   100};
@@ -30,7 +31,7 @@ struct Calls {
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_missing = 0;
   std::uint64_t contributions_missing = 0;
-  // Of the latest reduction
+  // The next three are for the latest reduction; unset before the first one
   bool reduced = false;
   double contributors_mean = 0;
   std::uint32_t contributors_min = 0;

@@ -31,7 +31,7 @@ Labels with(Labels labels, const char* name, std::string value) {
   return labels;
 }
 
-// Families in the order in which they were first named.
+// Metric families in the order in which they were first named.
 class Families {
  public:
   void gauge(const char* name, const char* help, const Labels& labels, double value) {
@@ -156,7 +156,7 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
             uplink.noise);
 }
 
-// What more peers than are shown come to: sums, and the worst of what has no sum.
+// Adds a peer to the "others": sums, and the worst value where a sum has no meaning.
 void add_to(PeerView& sum, const PeerView& peer) {
   sum.state = std::max(sum.state, peer.state);
   sum.relayed |= peer.relayed;
@@ -271,7 +271,7 @@ void add_calls(Families& out, const Labels& labels, const Calls& calls) {
 
 void add_sheet(Families& out, const Labels& driver, const Board::Sheet& sheet) {
   add_driver(out, driver, sheet.snapshot);
-  std::vector<std::string> names;  // those of several communicators are told apart
+  std::vector<std::string> names;  // communicators of the same name are told apart by a number
   for (const ChannelView& channel : sheet.snapshot.channels) {
     const auto same = std::count(names.begin(), names.end(), channel.name);
     names.push_back(channel.name);

@@ -1,4 +1,4 @@
-// What a board says, as Prometheus has it. src/observe/README.md lists the names.
+// The content of boards as Prometheus metrics. src/observe/README.md lists the names.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -9,10 +9,10 @@
 
 namespace leeway::observe {
 
-// More peers than these are shown as one, "others".
+// Peers that are shown one by one; all others are shown together as "others".
 inline constexpr std::size_t kPeersShown = 64;
 
-// Of all sheets together: a family has one place.
+// Metrics of all sheets together, because each metric family may appear only once.
 std::vector<prometheus::MetricFamily> exposition(const std::vector<Board::Sheet>& sheets);
 
 }  // namespace leeway::observe

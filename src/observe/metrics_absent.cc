@@ -1,4 +1,4 @@
-// Of a build without prometheus-cpp.
+// MetricsServer in a build without prometheus-cpp: it always fails.
 #include "observe/metrics_server.h"
 
 namespace leeway::observe {

@@ -29,14 +29,15 @@ namespace {
 
 using asio::ip::tcp;
 
-// Whoever connects and says nothing is hung up on.
+// A connection is closed if it has not been answered after this time.
 constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRequestBytesMax = 8192;
 constexpr std::size_t kVisitorsMax = 16;
 constexpr std::size_t kVisitorsOfSource = 4;
 
-// Whoever has one IPv6 address has its network of 64 bits.
+// The source that a connection counts for. For IPv6 it is the network of 64 bits, because the owner
+// of one address has all of that network.
 asio::ip::address source_of(const tcp::socket& socket) {
   std::error_code error;
   asio::ip::address address = socket.remote_endpoint(error).address();
@@ -46,7 +47,7 @@ asio::ip::address source_of(const tcp::socket& socket) {
   return asio::ip::address_v6(bytes);
 }
 
-// All servers of this process, by what they were asked for.
+// All servers of this process, by the address that was asked for.
 struct Servers {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<MetricsServer>> by_address;
@@ -87,7 +88,7 @@ std::string answer(const char* status, const std::string& body) {
          std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
 }
 
-// One request, one answer.
+// One connection: reads one request, sends one answer, and closes.
 class Visitor : public std::enable_shared_from_this<Visitor> {
  public:
   Visitor(tcp::socket socket, const Boards& boards)
@@ -97,7 +98,7 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
         boards_(boards) {}
 
   const asio::ip::address& source() const { return source_; }
-  // It has not asked yet.
+  // Returns true if no request has arrived yet.
   bool silent() const { return reply_.empty(); }
 
   void serve() {
@@ -144,9 +145,9 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
   std::string reply_;
 };
 
-// Written anew and not prometheus-cpp-pull's: the threads of its HTTP library have stacks of 100
-// KiB, which do not start in a program whose libraries have as much thread-local memory (libtorch),
-// and it has the whole process ignore SIGPIPE.
+// An HTTP server of our own instead of prometheus-cpp-pull's. The threads of its HTTP library have
+// stacks of 100 KiB, which do not start in a program whose libraries have as much thread-local
+// memory (libtorch). It also makes the whole process ignore SIGPIPE.
 class HttpServer final : public MetricsServer {
  public:
   HttpServer() : acceptor_(io_), paused_(io_) {}
@@ -181,7 +182,7 @@ class HttpServer final : public MetricsServer {
   void accept() {
     acceptor_.async_accept([this](std::error_code error, tcp::socket socket) {
       std::erase_if(visitors_, [](const auto& visitor) { return visitor.expired(); });
-      if (error) return pause();  // no descriptor is free, say
+      if (error) return pause();  // for example, no descriptor is free
       const auto visitor = std::make_shared<Visitor>(std::move(socket), boards_);
       if (make_room(visitor->source())) {
         visitors_.push_back(visitor);
@@ -191,8 +192,9 @@ class HttpServer final : public MetricsServer {
     });
   }
 
-  // Silence locks nobody out: the newcomer takes the place of whoever has been silent longest, of
-  // its own source where that has its share. False: all that could go have asked, and are answered.
+  // Makes room for a connection from `source`, so that silent ones lock nobody out. If there is no
+  // room, it closes the one that has been silent longest, of the same source if that has used up
+  // its share. Returns false if all that might be closed have asked and are being answered.
   bool make_room(const asio::ip::address& source) {
     const auto is_of_source = [&](const auto& known) {
       const auto visitor = known.lock();
@@ -216,14 +218,14 @@ class HttpServer final : public MetricsServer {
     paused_.async_wait([this](std::error_code) { accept(); });
   }
 
-  Boards boards_;  // goes after those who read it
+  Boards boards_;  // destroyed after its readers
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
   KeptFromChildren kept_;
   asio::steady_timer paused_;
   std::vector<std::weak_ptr<Visitor>> visitors_;
   std::string address_;
-  Thread thread_;  // goes first
+  Thread thread_;  // destroyed first
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Answers Prometheus by HTTP with what the drivers of this process last put up. It has threads of
-// its own, and none of theirs.
+// Serves Prometheus over HTTP, with the snapshots that the drivers of this process put up last. It
+// has a thread of its own and uses none of theirs.
 //
-// One server an address: all drivers of a process that name one share it. It closes with the last.
+// There is one server for each address: all drivers of a process that name one share it. It closes
+// when the last driver releases it.
 #pragma once
 
 #include <memory>
@@ -20,12 +21,13 @@ class MetricsServer {
   MetricsServer& operator=(const MetricsServer&) = delete;
   virtual ~MetricsServer() = default;
 
-  // kUnavailable: nobody can listen there; kUnsupported: this build has no prometheus-cpp.
+  // Returns the server at this address, and starts it if there is none. kUnavailable: the address
+  // cannot be listened at. kUnsupported: this build has no prometheus-cpp.
   static Result<std::shared_ptr<MetricsServer>> at(const rendezvous::MetricsAddress& address);
 
-  // "127.0.0.1:9464", also where the system chose the port.
+  // The address in use, such as "127.0.0.1:9464", also if the system chose the port.
   virtual std::string address() const = 0;
-  // Shown from now on, as long as it is there.
+  // Serves this board from now on, as long as it exists.
   virtual void show(std::weak_ptr<const Board> board) = 0;
 };
 

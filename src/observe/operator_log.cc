@@ -13,17 +13,17 @@ using driving::PeerState;
 using rendezvous::LogLevel;
 using seal::Refusal;
 
-// Losses are judged over so long, so that a line comes at most as often.
+// Losses are judged over this period, so a line about them comes at most this often.
 constexpr Duration kJudgeEvery = std::chrono::seconds(10);
-// So many datagrams say something about losses.
+// Fewest datagrams from which losses are judged.
 constexpr std::uint64_t kDatagramsMin = 1000;
-// More than the network's own by so much is worth a line.
+// A line is written if the loss exceeds the network's own by this fraction.
 constexpr double kLossMore = 0.05;
 
-// Refusals of so many are worth another line.
+// Fraction of refused datagrams that causes another line.
 constexpr double kRefusedLeast = 0.01;
 
-// "192.0.2.1:29501 (rank 0)"; the relay may be no member.
+// Such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no member.
 std::string name_of(const driving::RelayView& relay, const driving::Snapshot& snapshot) {
   std::string name = to_text(relay.address);
   for (const driving::ChannelView& channel : snapshot.channels) {
@@ -50,7 +50,7 @@ const char* remedy_of(int error) {
   }
 }
 
-// Slots are a process's: the ranks behind them follow from the views of its communicators.
+// Slots belong to the process. The views of its communicators tell which ranks are behind them.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
   if (refused.count == 0) return "";
@@ -110,7 +110,7 @@ void OperatorLog::look(const driving::Snapshot& snapshot) {
   since_ = now;
 }
 
-// At once, and then as often as other losses are judged.
+// Logs a relay that is new at once, and later refusals as often as other losses are judged.
 void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
   for (const driving::RelayView& relay : snapshot.relays) {
     const auto [told, is_new] = shares_.try_emplace(relay.process);
@@ -130,7 +130,7 @@ void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
   }
 }
 
-// Each of the two tells: their ways may differ.
+// Both ranks of a pair log it, because their paths may differ.
 void OperatorLog::tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer,
                              Known& known) {
   if (peer.relayed == known.relayed && peer.relay == known.relay) return;
@@ -167,7 +167,7 @@ void OperatorLog::tell_peers(const driving::ChannelView& channel, std::vector<Kn
   }
 }
 
-// By the name and rank of the first communicator that has noticed.
+// Names a process by the name and rank in the first communicator that noticed.
 void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
   struct Seen {
     PeerState state = PeerState::joining;
@@ -208,7 +208,7 @@ void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
 
 void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
   const std::uint64_t sent = now.sent - std::min(now.sent, since_.sent);
-  // What relays refused is no overload of the line, and has a line of its own.
+  // Refusals by relays are no overload of the link, and have a line of their own.
   const std::uint64_t known = since_.lost + (now.refused_by_relays - since_.refused_by_relays);
   const std::uint64_t lost = now.lost - std::min(now.lost, known);
   const double share = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);

@@ -1,5 +1,5 @@
-// One line of the log for each thing that an operator must know of a running driver: peers that
-// fall silent, die or come back, and packets that are lost for want of something he can mend.
+// Writes one log line for each thing that an operator must know of a running driver: peers that
+// fall silent, die or come back, and packets lost for a reason that the operator can remove.
 //
 // docs/wide-area.md lists all lines, and a test compares the list with the code.
 #pragma once
@@ -15,20 +15,20 @@ namespace leeway::observe {
 class OperatorLog {
  public:
   struct Facts {
-    bool injected_losses = false;  // losses are asked for: nothing to warn of
-    std::size_t buffer_bytes = 0;  // what the socket buffer was to have
+    bool injected_losses = false;  // losses are intended, so they cause no warning
+    std::size_t buffer_bytes = 0;  // size that was requested for the socket buffer
   };
 
-  // The log outlives it.
+  // The log must outlive this object.
   OperatorLog(rendezvous::Log& log, const Facts& facts) : log_(log), facts_(facts) {}
 
-  // Compares with what was shown before.
+  // Compares with the previous snapshot, and logs what changed.
   void look(const driving::Snapshot& snapshot);
-  // Segmentation offload was there, and is no more.
+  // Logs that segmentation offload was in use and no longer is.
   void lost_segmentation();
 
  private:
-  // Counters when the time began over which they are judged.
+  // Counters at the start of the period over which they are judged.
   struct Sums {
     Instant at;
     std::uint64_t sent = 0;
@@ -42,7 +42,7 @@ class OperatorLog {
   };
   static Sums sums_of(const driving::Snapshot& snapshot);
   void judge(const driving::Snapshot& snapshot, const Sums& now);
-  // What was known of a peer in a communicator.
+  // Last known state of a peer in a communicator.
   struct Known {
     driving::PeerState state = driving::PeerState::joining;
     bool relayed = false;
@@ -55,11 +55,12 @@ class OperatorLog {
 
   rendezvous::Log& log_;
   const Facts facts_;
-  // By epoch, then by place in ChannelView::peers
+  // By epoch, then by index in ChannelView::peers
   std::map<std::uint32_t, std::vector<Known>> peers_;
-  // Silence and death are a process's: told once, whatever communicators it belongs to
+  // By process. Silence and death belong to a process: they are logged once, whatever communicators
+  // it is in
   std::map<Rank, driving::PeerState> processes_;
-  // Relays by their process: what was known when the latest line came.
+  // Relay shares by the relay's process, as of its latest log line.
   struct ToldShare {
     Instant at;
     seal::RelayShares::Share share;

@@ -23,7 +23,7 @@ using rendezvous::LogLevel;
 constexpr auto kWriteEvery = std::chrono::milliseconds(20);
 constexpr std::size_t kRecordBytesMax = 512;
 
-// All traces of this process, by their files.
+// All traces of this process, by file.
 struct Traces {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Trace>> by_path;
@@ -214,7 +214,7 @@ void Trace::write_all(const std::stop_token& stop) {
       taken_.swap(notes_);
     }
     for (const Note& note : taken_) write(note);
-    if (!taken_.empty()) flush();  // of a process that is killed the file has the rest
+    if (!taken_.empty()) flush();  // so that the file is complete if the process is killed
     taken_.clear();
     const std::uint64_t dropped = dropped_;
     if (dropped == dropped_told_) continue;
@@ -274,7 +274,8 @@ void Trace::write(const Note& note) {
   write_record(text.data(), length);
 }
 
-// Records that the disk does not take are lost, and records after them would lack their order.
+// Ends the trace if the disk takes no more: that record is lost, and later ones would be out of
+// order.
 void Trace::flush() {
   if (std::fflush(file_) == 0 || full_) return;
   full_ = true;

@@ -1,8 +1,9 @@
-// A qlog of what a process sends and receives, in a file that qvis opens (JSON-SEQ, qlog 0.3).
+// A qlog of the datagrams that a process sends and receives, in a file that qvis opens (JSON-SEQ,
+// qlog 0.3).
 //
-// Whoever has something to note leaves it in a bounded buffer and never waits; a thread of the
-// trace's own makes text of it. What finds no room is counted, and the file says so. At 64 MiB the
-// file ends, and says that, too. It ends where the disk takes no more, which is a line of the log.
+// A thread that notes an event puts it into a bounded buffer and never waits; the trace's own
+// thread writes the text. Events that find no room are counted, and the file says so. At 64 MiB the
+// file ends, and says that, too. It also ends if the disk is full, and that is logged.
 #pragma once
 
 #include <atomic>
@@ -29,20 +30,20 @@ class Trace {
   static constexpr std::size_t kFileBytesMax = 64u << 20;
   static constexpr std::size_t kNotesMax = 1u << 16;
 
-  // Of this process; all its sockets share it. Null where the options ask for none, or where it
-  // cannot be had, which is a line of the log.
+  // Returns the process's trace, which all its sockets share. Returns null if the options ask for
+  // none, or if it cannot be opened, which is logged.
   static std::shared_ptr<Trace> of(const Options& options);
-  // Where rank `rank` of `size` writes: "run.sqlog" is "run.3.sqlog".
+  // The file of rank `rank` of `size`: for rank 3 "run.sqlog" becomes "run.3.sqlog".
   static std::string path_of(const std::string& path, int rank, int size);
 
   Trace(std::FILE* file, const Options& options, const rendezvous::Log& log,
         std::size_t bytes_max = kFileBytesMax);
-  // Writes what is left.
+  // Writes the remaining events.
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // Any thread; never blocks. `peer`: a slot of the transport.
+  // May be called from any thread; they never block. `peer` is a slot of the transport.
   void sent(Instant now, Rank peer, wire::PacketType type, std::uint32_t number, std::size_t bytes);
   void received(Instant now, Rank peer, wire::PacketType type, std::uint32_t number,
                 std::size_t bytes);
@@ -54,12 +55,12 @@ class Trace {
   struct Note {
     Instant at;
     What what = What::sent;
-    std::uint8_t type = 0;  // of the packet, or of the operation
+    std::uint8_t type = 0;  // type of the packet or kind of the operation
     bool flag = false;      // the operation failed
     Rank peer = 0;
     std::uint32_t number = 0;
     std::uint64_t bytes = 0;
-    Duration rtt{0};  // or how long the operation took
+    Duration rtt{0};  // or the duration of the operation
     Duration rtt_min{0};
     std::uint64_t window_bytes = 0;
     double bits_per_second = 0;
@@ -82,8 +83,8 @@ class Trace {
   std::vector<Note> notes_;
   std::condition_variable_any stopping_;
   std::atomic<std::uint64_t> dropped_{0};
-  std::vector<std::uint64_t> lost_seen_;  // by peer; of the thread that drives
-  // The writer's
+  std::vector<std::uint64_t> lost_seen_;  // by peer; used by the driving thread only
+  // Used by the writer's thread only
   std::vector<Note> taken_;
   std::size_t bytes_ = 0;
   bool full_ = false;
@@ -91,7 +92,7 @@ class Trace {
   Thread writer_;
 };
 
-// The same transport, whose datagrams are noted where the options ask for it.
+// The same transport, with its datagrams traced if the options ask for it.
 std::unique_ptr<DatagramTransport> traced(std::unique_ptr<DatagramTransport> transport,
                                           const Options& options);
 

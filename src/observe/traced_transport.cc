@@ -9,8 +9,8 @@
 namespace leeway::observe {
 namespace {
 
-// The outermost layer: it sees datagrams as the core writes and reads them, before they are sealed
-// and after they were opened.
+// Traces datagrams. It is the outermost layer, so it sees them as the core writes and reads them:
+// before they are sealed and after they are opened.
 class TracedTransport final : public DatagramTransport {
  public:
   TracedTransport(std::unique_ptr<DatagramTransport> inner, std::shared_ptr<Trace> trace)
@@ -62,7 +62,7 @@ class TracedTransport final : public DatagramTransport {
         filled += piece;
       }
       wire::Prefix prefix;
-      (void)wire::peek_prefix(head, prefix);  // the rest of the header is not looked at
+      (void)wire::peek_prefix(head, prefix);  // the rest of the header is not needed
       trace_->sent(now, train.to, prefix.type, prefix.sequence, bytes);
     }
   }

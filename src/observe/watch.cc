@@ -14,7 +14,7 @@ namespace {
 using rendezvous::Log;
 using rendezvous::LogLevel;
 
-// What sockets ask for unless told otherwise (transport/udp).
+// Default size that sockets request for their buffers (transport/udp).
 constexpr std::size_t kSocketBufferBytes = 8u << 20;
 
 class Watcher final : public driving::Observer {
@@ -53,8 +53,8 @@ class Watcher final : public driving::Observer {
   OperatorLog lines_;
   const std::function<bool()> segmentation_;
   bool segmented_;
-  const std::shared_ptr<Trace> trace_;     // null: none
-  std::shared_ptr<MetricsServer> server_;  // null: nobody asks
+  const std::shared_ptr<Trace> trace_;     // set if the options ask for a trace
+  std::shared_ptr<MetricsServer> server_;  // set if metrics are on
   std::shared_ptr<Board> board_;
   CallBook book_;
 };

@@ -1,4 +1,5 @@
-// What an operator sees of a driver: lines of the log, and metrics where they are asked for.
+// Observation of a driver for operators: log lines, and metrics and a trace if the options ask for
+// them.
 #pragma once
 
 #include <functional>
@@ -9,13 +10,13 @@
 
 namespace leeway::observe {
 
-// Has the driver observed as the options say; one that is observed stays so. That metrics cannot be
-// had is a line of the log: no job ends for it. `segmentation`: whether trains leave as one
-// message, asked by the thread that drives; empty: nobody knows.
+// Observes the driver as the options say. A driver that is observed already stays as it is. If
+// metrics cannot be served, that is logged and the job goes on. `segmentation` says whether a GSO
+// batch leaves as one message; the driving thread calls it. It may be empty if that is not known.
 void watch(driving::Driver& driver, const Options& options, rendezvous::Log& log,
            std::function<bool()> segmentation = {});
 
-// The line that says who met, and how.
+// Logs the line that says which ranks met, and how.
 void log_joined(const driving::Channel& channel, const Options& options, bool sealed,
                 rendezvous::Log& log);
 

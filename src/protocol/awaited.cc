@@ -8,7 +8,7 @@
 namespace leeway::protocol {
 namespace {
 
-// "deadline 200 ms", for texts.
+// Text for errors, such as "deadline 200 ms".
 std::array<char, 48> deadline_of(const Round& round) {
   std::array<char, 48> text{};
   const Duration length = round.plan->deadline_said;

@@ -1,4 +1,4 @@
-// Whom an operation still waits for, and for what: what its error says.
+// Names the peer that an operation still waits for, and writes the text of its error.
 #pragma once
 
 #include <span>
@@ -10,33 +10,36 @@
 
 namespace leeway::protocol {
 
-// As people know a rank (EndpointConfig::names).
+// Returns the name by which people know a rank (EndpointConfig::names).
 inline Rank known_as(std::span<const Rank> names, Rank rank) {
   return rank < names.size() ? names[rank] : rank;
 }
 
 struct Awaited {
-  Rank peer = kNoRank;  // kNoRank: nobody
+  Rank peer = kNoRank;  // kNoRank: no peer is awaited
   FlowKind kind = FlowKind::reduce;
-  bool data = false;  // its packets, rather than its confirmation
+  bool data = false;  // its packets are awaited, rather than its confirmation
 };
 
-// The peer that has been silent longest among those the operation waits for, absent() among them.
+// Returns the peer that has been silent longest among those the operation waits for, including
+// absent().
 Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// A rank that others wait for: the operation needs it, exchanges no packets with it, and has asked
-// all. It does not answer, or has not opened the operation. Of several, the one silent longest.
+// Returns a rank that the operation needs but exchanges no packets with, and that holds it up: the
+// rank does not answer, or has not opened the operation. Of several, returns the one silent
+// longest. Returns kNoRank before two inquiries were made (Round::inquiries), so that peers had
+// time to answer.
 Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// The deadline has passed: names the absent rank, else the one silent longest.
+// Error for a deadline that has passed. It names the absent rank, else the one silent longest.
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,
                std::span<const Rank> names);
 
-// The peer is dead: an exact operation with it cannot end.
+// Error for an exact operation with a dead peer: it cannot end.
 Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
             std::span<const Rank> names);
 
-// The peer has left the operation before all of its packets came.
+// Error for a peer that left the operation before all of its packets came.
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
                   std::span<const Rank> names);
 

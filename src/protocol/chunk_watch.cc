@@ -29,7 +29,7 @@ std::optional<ChunkWatch::Left> ChunkWatch::on_packet(Instant now, PacketIndex i
   return oldest.left;
 }
 
-// Chunks leave as wholes, so inside of one the place grows with the position.
+// Each chunk leaves as a whole, so inside one the place grows with the position.
 void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   const ChunkIndex chunk = grid_.chunk_of(index);
   const std::uint32_t packet = index.value - grid_.chunk_begin(chunk).value;
@@ -45,7 +45,7 @@ void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   if (place_ >= told_ + kStep) leave_behind(place_, position);
 }
 
-// The pass may have started in the middle of the chunk.
+// Enters a chunk. The pass may have started in the middle of it.
 void ChunkWatch::enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t position) {
   chunk_ = chunk;
   order_ = schedule::ChunkOrder(key_, chunk, grid_.chunk_size(chunk));
@@ -53,7 +53,8 @@ void ChunkWatch::enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t pos
   told_ = place_ - std::min(place_, position);
 }
 
-// All packets of the chunk before the place `end` had left when the pass had come to `position`.
+// Notes that all packets of the chunk before the place `end` had left when the pass had come to
+// `position`.
 void ChunkWatch::leave_behind(std::uint32_t end, std::uint32_t position) {
   const std::uint32_t begin = grid_.chunk_begin(chunk_).value;
   Left left{static_cast<std::uint32_t>(begin / Bitmap::kWordBits), 0};

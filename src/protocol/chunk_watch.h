@@ -1,8 +1,8 @@
-// What of a first pass its receiver knows to have left, chunk by chunk.
+// Tells the receiver which packets of a first pass must have left by now, chunk by chunk.
 //
-// A first pass goes chunk by chunk, in an order that the receiver can tell (schedule::ChunkOrder).
-// So its receiver need not wait for the end of it to ask for what was lost (WIRE 5.9): a long flow
-// is repaired meanwhile.
+// A first pass goes chunk by chunk, in an order that the receiver can compute
+// (schedule::ChunkOrder). So the receiver need not wait for its end to ask for lost packets (WIRE
+// 5.9). A long flow is repaired during its first pass.
 #pragma once
 
 #include <array>
@@ -19,36 +19,37 @@ namespace leeway::protocol {
 
 class ChunkWatch {
  public:
-  // About so many packets are told at a time, of one word of the ledger: a request for each would
-  // take more datagrams than it saves.
+  // About this many packets of one word of the ledger are reported together. A request for each
+  // packet would take more datagrams than it saves.
   static constexpr std::uint32_t kStep = 16;
-  // A packet is taken for lost when so many later ones have left, and twice as many as any packet
-  // was overtaken by. Where that is a word or more, nothing is: what is missing may still come.
+  // A packet counts as lost when at least kOvertaken later ones have left. The number must also be
+  // twice the most that any packet was overtaken by. If that makes Bitmap::kWordBits or more, no
+  // packet counts as lost, because a missing one may still come.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
     std::uint32_t word = 0;
-    std::uint64_t packets = 0;  // a bit each
+    std::uint64_t packets = 0;  // one bit for each packet
 
     friend bool operator==(const Left&, const Left&) = default;
   };
 
   ChunkWatch() = default;
-  // The sender's grid and PacketCursor::Keys::inner.
+  // Takes the sender's grid and its PacketCursor::Keys::inner.
   ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
-  // A packet of the first pass came. Says what should have come by now, each packet once. Eager
-  // packets do not wait for the gate, so they tell nothing of the pace. False positions and indices
-  // change only what is asked for.
+  // Takes in a packet of the first pass. Returns packets that should have come by now, each packet
+  // once. Eager packets do not wait for the gate, so they tell nothing of the pace and are ignored.
+  // Forged positions and indices change only which packets are asked for.
   std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position);
 
-  // How long the rest of the first pass takes, at the pace that it had.
+  // Returns how long the rest of the first pass takes at its pace so far.
   Duration rest(Instant now) const;
 
  private:
   struct Pending {
     Left left;
-    std::uint32_t at = 0;  // the pass had come so far
+    std::uint32_t at = 0;  // position that the pass had reached
   };
 
   void follow(PacketIndex index, std::uint32_t position);
@@ -59,16 +60,17 @@ class ChunkWatch {
   schedule::PacketGrid grid_;
   std::uint64_t key_ = schedule::PacketCursor::kInOrder;
   Instant began_{0};
-  std::uint32_t first_ = 0;         // position of what came first, but for eager packets
-  std::uint32_t newest_ = 0;        // of the newest
-  std::uint32_t overtaken_by_ = 0;  // the most packets that one came behind
-  // The chunk of the newest packet, and its place in there; of no packets: none came.
+  std::uint32_t first_ = 0;         // position of the first packet, not counting eager ones
+  std::uint32_t newest_ = 0;        // position of the newest packet
+  std::uint32_t overtaken_by_ = 0;  // most packets by which one was overtaken
+  // Chunk of the newest packet, and that packet's place in it. The chunk has no packets until one
+  // came.
   ChunkIndex chunk_;
   schedule::ChunkOrder order_;
   std::uint32_t place_ = 0;
-  std::uint32_t told_ = 0;  // places before this one are pending, or were told
-  // In order. More are pending only where chunks of a few packets leave in no order of words; the
-  // oldest is then left to parity.
+  std::uint32_t told_ = 0;  // places before this one are pending or were returned
+  // Ordered by age. It fills up only where chunks of a few packets leave in no order of words. The
+  // oldest entry is then left to parity.
   std::array<Pending, 8> pending_;
   std::uint32_t pending_count_ = 0;
 };

@@ -9,38 +9,41 @@ namespace {
 
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 
-// For how many time-outs of the slowest link nothing was heard of any peer. (A peer that lacks
-// something asks after one, then two, ...)
+// Quiet period after which a rank may leave, in time-outs of the slowest link. A peer that lacks
+// something asks after one time-out, then two, and so on.
 constexpr int kQuietTimeouts = 8;
 
-// How often peers are asked whether they are content. Answers break the quiet, so it is then that
-// this rank waits for it.
+// Number of times that peers are asked whether they are content. Their answers break the quiet, so
+// this rank waits for the quiet only after the last question.
 constexpr int kQuestionsMax = 4;
 
-// How long peers that are not content are served: so many time-outs, and a few questions that are
-// asked as rarely as any. A peer may also wait in a call that this rank will never make. Where
-// time-outs are long, as on a busy machine, leaving must not take a quarter of a minute for it.
+// Limits on how long this rank serves peers that are not content. The period is 64 time-outs of the
+// slowest link, at least 4 back-offs (time for a few questions, even from a peer that asks as
+// rarely as any does). It is at most 5 s or 16 time-outs, whichever is longer. A peer may also wait
+// in a call that this rank will never make. Where time-outs are long, as on a busy machine, leaving
+// must not take a quarter of a minute for it.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr int kServeTimeoutsMin = 16;
 constexpr Duration kServeMax = std::chrono::seconds(5);
 
 // Two peers that use this process as their relay ask each other twice a second while they have an
-// operation open (WIRE 9.9). They have none when nothing was forwarded for this time.
+// operation open (WIRE 9.9). So if nothing was forwarded for this time, they have none.
 constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
-// The longest that a relay stays for others.
+// Longest time that a relay stays for other peers.
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// How long a good-bye is repeated: longer than most outages of a network, and so many times in any
-// case, also by a process that was stopped meanwhile, and to a peer that may not be there.
+// Least repetition of a good-bye. The time is longer than most outages of a network. The number of
+// tries also binds a process that was stopped meanwhile. It alone binds for a peer that may not be
+// there.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
-// Of a good-bye that was not answered at once.
+// Copies of a good-bye that was not answered at once.
 constexpr int kFarewellCopies = 3;
 
-// Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and
-// end the sooner the more are sent.
+// Tries at the same pace before the pause doubles. Bursts of losses are counted in packets on some
+// links, and end the sooner the more packets are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace leeway::protocol {
 
-// The operation that a datagram belongs to.
+// Operation that a datagram belongs to.
 struct EarlyKey {
   std::uint32_t number = 0;
   bool message = false;
@@ -19,26 +19,26 @@ struct EarlyKey {
   friend bool operator==(const EarlyKey&, const EarlyKey&) = default;
 };
 
-// A fixed pool of datagram-sized slots shared fairly: no peer holds more than its share. Allocates
+// Fixed pool of datagram-sized slots, shared fairly: no peer holds more than its share. Allocates
 // at construction only.
 class EarlyBuffer {
  public:
   EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes);
 
-  // Keeps the datagram under `key`, in place of an earlier one of the same `part` (WIRE 2.4: of
-  // copies, the last one ends the pass). False: the peer's share is used up, or the datagram is too
-  // long.
+  // Keeps the datagram under `key`, in place of an earlier one of the same `part` (WIRE 2.4: the
+  // last copy ends the pass). Returns false if the peer's share is used up, or the datagram is
+  // empty or too long.
   bool put(Rank from, const EarlyKey& key, std::uint64_t part, ByteSpan datagram);
 
-  // Hands every datagram under `key`, of all peers or of one, to `use`, in no particular order, and
-  // frees its slot.
+  // Hands every datagram under `key` to `use`, in no particular order, and frees its slot. take()
+  // takes those of all peers, take_from() those of one.
   using Use = std::function<void(Rank from, ByteSpan datagram)>;
   void take(const EarlyKey& key, const Use& use);
   void take_from(Rank peer, const EarlyKey& key, const Use& use);
-  // Frees what is held of collectives below this one.
+  // Frees the slots of collectives below this number.
   void drop_collectives_below(std::uint32_t number);
 
-  // The keys of all that is held.
+  // Visits the keys of all datagrams held.
   void for_each_key(const std::function<void(Rank from, const EarlyKey& key)>& visit) const;
 
   std::uint32_t held() const { return held_; }
@@ -47,7 +47,7 @@ class EarlyBuffer {
   struct Slot {
     EarlyKey key;
     std::uint64_t part = 0;
-    std::uint32_t bytes = 0;  // 0: free
+    std::uint32_t bytes = 0;  // 0 if the slot is free
   };
   void take_slots(std::size_t first, std::size_t last, const EarlyKey& key, const Use& use);
 

@@ -1,4 +1,4 @@
-// Datagrams of operations that this rank has not opened yet.
+// Keeps datagrams of operations that this rank has not opened yet.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ class EarlyDatagrams {
   EarlyDatagrams(int peers, std::size_t datagram_bytes)
       : buffer_(peers, limits::kEarlySlotsPerPeer, datagram_bytes) {}
 
-  // What became of a datagram whose operation is not open here.
+  // Result of judge() for a datagram whose operation is not open here.
   enum class Fate : std::uint8_t {
     closed,   // the operation is over
-    future,   // too far ahead
-    kept,     // until the operation opens
+    future,   // the operation is limits::kRoundsAheadMax or more ahead
+    kept,     // kept until the operation opens
     dropped,  // no room (WIRE 2.4)
   };
-  // Operations of its numbering below `opened_below` have been opened.
+  // Decides what becomes of the datagram. All operations of its numbering below `opened_below` have
+  // been opened.
   Fate judge(Rank from, const wire::DataHeader& header, std::uint32_t opened_below,
              ByteSpan datagram) {
     const auto ahead = static_cast<std::int32_t>(header.round - opened_below);
@@ -34,7 +35,7 @@ class EarlyDatagrams {
     return buffer_.put(from, key, part, datagram) ? Fate::kept : Fate::dropped;
   }
 
-  // The operation opens: hands over what was kept, in no particular order.
+  // The operation opens: hands over the datagrams that were kept for it, in no particular order.
   void take_collective(std::uint32_t number, const EarlyBuffer::Use& use) {
     buffer_.take({.number = number}, use);
   }
@@ -42,9 +43,9 @@ class EarlyDatagrams {
                     const EarlyBuffer::Use& use) {
     buffer_.take_from(from, {.number = number, .message = true, .message_tag = tag}, use);
   }
-  // Collectives below this one will not be opened.
+  // Drops datagrams of collectives below this number, which will not be opened.
   void skip_collectives_below(std::uint32_t number) { buffer_.drop_collectives_below(number); }
-  // Messages of a tag of which something is held.
+  // Visits the messages of a tag for which a datagram is held.
   template <typename Visit>
   void for_each_message(std::uint32_t tag, Visit&& visit) const {
     buffer_.for_each_key([&](Rank from, const EarlyKey& key) {

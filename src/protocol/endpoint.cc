@@ -1,4 +1,4 @@
-// Rounds: opening, settling, finishing.
+// Rounds: opening, settling, finishing. Leaving the group.
 #include "protocol/endpoint.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Stream tags of the keyed permutations, so that they share no random numbers with codecs or
-// faults.
+// Stream tags of the keyed permutations. They keep permutations from sharing random numbers with
+// codecs or faults.
 constexpr std::uint32_t kRotationStream = 0x50000000;
 constexpr std::uint32_t kInnerStream = 0x60000000;
 
@@ -128,13 +128,14 @@ void Endpoint::start_towards(Round& round, Rank peer) {
     if (!gate_open(round, peer)) ++round.gates_closed;
     outbox_.queue_data(peer);
   }
-  // WIRE 3.3: announces that the operation is open here. Whoever is sent something in either half
-  // learns it from that. If eager packets are lost before, the time-outs of both sides tell: ours
-  // sends this report, and the sender repeats its END.
+  // WIRE 3.3: announces that the operation is open here. A peer that is sent data in either half
+  // learns it from the data. If those eager packets are lost, the time-outs of both sides make up:
+  // ours sends this report, and the sender repeats its END.
   if (needs_gate || (receives && !sends)) queue_report(peer);
 }
 
-// A message is among the oldest of its direction: from now on it is listed, sent and asked for.
+// The message is now among the oldest of its direction. From now on it is listed, sent and asked
+// for.
 void Endpoint::start_talking(Instant now, Round& message) {
   start_towards(message, message.plan->point_peer);
   const Rank peer = message.plan->point_peer;
@@ -160,7 +161,7 @@ void Endpoint::set_up_flows(Round& round, FlowKind kind) {
 
 void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
-  Bitmap wanted = std::move(flow.wanted);  // their memory serves again
+  Bitmap wanted = std::move(flow.wanted);  // reuses their memory
   Bitmap left = std::move(flow.left);
   flow = SendFlow{};
   flow.wanted = std::move(wanted);
@@ -261,7 +262,9 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!round.ended) finish(now, round, status, blame);
-  replay_early(now, round);  // of one that never started some are held, which nobody else takes
+  // A round that never started may have datagrams kept for it. This takes them from the early
+  // buffer.
+  replay_early(now, round);
   reap(now);
 }
 
@@ -278,7 +281,7 @@ void Endpoint::end_stand_in(Instant now, Round& round, const Status& status, con
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
-  // No more data, but an END, which is answered by a report (WIRE 4.3)
+  // No more data follows, but an END, which a report answers (WIRE 4.3).
   if (round.awaits_word(kind, flow)) {
     round.phase(kind).set_pass_over(flow, true);
     flow.end_due = true;
@@ -303,13 +306,13 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
   if (kind == FlowKind::point) rounds_.messages(peer)->touch(*round.stream);
-  // An owner spreads only what it has settled: its complete shard confirms our part of it
-  // (acknowledgement for free).
+  // An owner spreads only what it has settled. So its complete shard confirms our part of it,
+  // without an acknowledgement.
   if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // A caller waits for this confirmation unless nothing can be asked for again, a copy was kept, or
-  // our result will tell.
+  // A caller waits for this confirmation, with three exceptions: no packet can be asked for again,
+  // a copy of the payload was kept, or our result confirms it.
   const PhasePlan& plan = round.plan->phase(kind);
   const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
   const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
@@ -329,9 +332,10 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::advance(Instant now, Round& round) {
-  // A message that is doomed fails at fail_at: what its flow says was meant for another one
+  // A message that is to fail does so at fail_at. Its flow's contents were meant for another
+  // message.
   if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
-  if (round.disputed_by != kNoRank && !round.done) return;  // it ends by an error
+  if (round.disputed_by != kNoRank && !round.done) return;  // it ends with an error
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
     if (!phase.settled && phase.receives_open == 0)
@@ -358,8 +362,8 @@ void Endpoint::finish(Instant now, Round& round, const Status& status, const Bla
   end(round);
 }
 
-// Both sides of a message learn of its failure by other means, and of an end of the communicator
-// by a good-bye.
+// Not for messages: both sides learn of their failure by other means. Not for a cancelled
+// operation: the good-bye says so.
 void Endpoint::tell_failure(const Round& round, StatusCode code, const Blame& blame) {
   if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
   failures_.add(

@@ -1,16 +1,16 @@
-// The protocol core of one rank: sans-IO. Time and datagrams come in; trains of datagrams and a
-// wake-up time come out.
+// Protocol core of one rank, without I/O. Time and datagrams come in; trains of datagrams (GSO
+// batches) and a wake-up time come out.
 //
-//   on_datagram(now, from, bytes)   something arrived
+//   on_datagram(now, from, bytes)   a datagram arrived
 //   on_wake(now)                    time passed; call it after every arrived datagram was handed in
-//   poll_train(now, buffer)         what to send next, until it returns false
+//   poll_train(now, buffer)         writes the datagrams to send next, until it returns false
 //   next_wake()                     when on_wake() is due
 //
-// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round
+// It never reads a clock, opens a socket, starts a thread or logs. It allocates only when a round
 // opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
-// kept. What has a state of its own is a class of its own (the members at the end of this file, and
-// README.md); this one moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds and
-// leaving), endpoint_receive.cc, endpoint_reports.cc, endpoint_send.cc, endpoint_group.cc,
+// kept. State of its own is kept in a class of its own (the members at the end of this file, and
+// README.md). This class moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds
+// and leaving), endpoint_receive.cc, endpoint_reports.cc, endpoint_send.cc, endpoint_group.cc,
 // endpoint_parity.cc, endpoint_timers.cc, endpoint_liveness.cc.
 #pragma once
 
@@ -43,41 +43,43 @@ struct EndpointConfig {
   std::uint32_t epoch = 1;
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
-  bool multicast = false;  // the transport takes trains to kEveryRank; who hears them is found out
-  // Checksums cover payloads; false only where the transport keeps bytes intact
+  // The transport takes trains to kEveryRank. The ranks that hear them are found out by trying.
+  bool multicast = false;
+  // Checksums cover payloads. False only where the transport keeps bytes intact.
   bool sum_payloads = true;
-  // By rank: 1 where the link to it keeps bytes intact, though the transport does not promise it of
-  // all. Empty: nowhere.
+  // By rank: 1 if the link to it keeps bytes intact although the transport does not promise that
+  // for all links. An empty vector means no link.
   std::vector<std::uint8_t> intact;
-  // Whether the checksum of data to this rank covers the payload. Of kEveryRank: to any rank.
+  // Returns true if the checksum of data to this rank covers the payload; for kEveryRank, of data
+  // to any rank.
   bool sums_to(Rank peer) const {
     return sum_payloads && (peer >= intact.size() || intact[peer] == 0);
   }
-  // Packets travel in permuted order; off only to measure what that is good for
+  // Packets travel in permuted order. False only to measure the benefit of that.
   bool permute = true;
-  // A congestion controller paces what this rank sends; collective::Node knows
+  // A congestion controller paces the datagrams that this rank sends (collective::Node).
   bool paced = false;
-  // All ranks share a host, and all say so here: their barriers go through one of them (WIRE 2.9).
-  // collective::plan_collective() heeds it
+  // All ranks share a host, and all say so here. Their barriers go through one rank (WIRE 2.9; see
+  // collective::plan_collective()).
   bool one_host = false;
-  std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
-  // What peers may have in flight to this rank at least, which sets how often it reports; 0: as
-  // much as it may have to them
+  std::vector<std::size_t> window_bytes;  // by peer: bytes that may be in flight to it
+  // Least number of bytes that peers may have in flight to this rank, which sets how often it
+  // reports. With 0, it is the number that this rank may have in flight to them.
   std::size_t peers_window_bytes = 0;
   Duration rtt_initial = std::chrono::milliseconds(10);
-  // How long a peer may be silent that something is expected of; 0: for ever
+  // Longest silence of a peer from which something is expected. 0 waits for ever.
   Duration peer_timeout{0};
-  // By rank: how people know it, where this is a part of a communicator of theirs. Empty: by its
-  // rank.
+  // By rank: name by which people know it, where this group is a part of their communicator. Ranks
+  // beyond the end go by their number.
   std::vector<Rank> names;
 };
 
 struct EndpointCounters {
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
-  // well-formed, but not what the plan says (index, length, codec, size)
+  // Well-formed, but not as planned (index, length, codec, size).
   std::uint64_t refused_plan = 0;
   std::uint64_t refused_report = 0;  // reports and answers that claim more than was sent
-  // data and reports whose numbers of operations are too far ahead to be true
+  // Data and reports whose operation numbers are too far ahead to be true.
   std::uint64_t refused_progress = 0;
   std::uint64_t closed_round = 0;  // data of an operation that is over
   std::uint64_t future_round = 0;  // data of an operation too far ahead
@@ -87,11 +89,11 @@ struct EndpointCounters {
   std::uint64_t late = 0;
   std::uint64_t data_received = 0;
   std::uint64_t data_sent = 0;
-  std::uint64_t group_sent = 0;  // of these, once for several peers
-  // Peers that fell behind such a pass and got the rest of it alone
+  std::uint64_t group_sent = 0;  // the share of data_sent that went to several peers at once
+  // Peers that fell behind such a pass and got the rest of it alone.
   std::uint64_t group_left = 0;
   std::uint64_t repairs_sent = 0;
-  std::uint64_t repair_requests = 0;  // of peers
+  std::uint64_t repair_requests = 0;  // by peers
   std::uint64_t requests_sent = 0;
   std::uint64_t ends_sent = 0;
   std::uint64_t reports_sent = 0;
@@ -100,114 +102,117 @@ struct EndpointCounters {
   std::uint64_t rounds_failed = 0;
   std::uint64_t deadline_cuts = 0;
   std::uint64_t peers_given_up = 0;
-  std::uint64_t parity_sent = 0;      // of data_sent
-  std::uint64_t parity_received = 0;  // of data_received
-  std::uint64_t parity_unused = 0;  // of these, what was of no use: copies, and more than was lost
+  std::uint64_t parity_sent = 0;      // part of data_sent
+  std::uint64_t parity_received = 0;  // part of data_received
+  std::uint64_t parity_unused = 0;  // part of parity_received: copies, and more parity than losses
   std::uint64_t recovered = 0;      // packets computed from parity
 };
 
 class Endpoint {
  public:
-  // Over paths of its own.
+  // Uses paths of its own.
   explicit Endpoint(const EndpointConfig& config);
-  // Over paths that it shares with other communicators of this process, by peer; that of `self` is
-  // not used. They outlive it.
+  // Uses paths that it shares with other communicators of this process, by peer. That of `self` is
+  // not used. They must outlive it.
   Endpoint(const EndpointConfig& config, std::span<Path* const> paths);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
-  // pair). Client and plan must stay valid, and the plan as it is, until on_closed(). Null when
-  // limits::kOpenCollectivesMax collectives are open: try again later; messages always have room.
-  // The caller stores the pointer, then calls start(): callbacks may come from there on.
+  // pair). Client and plan must stay valid, and the plan unchanged, until on_closed(). Returns null
+  // when limits::kOpenCollectivesMax collectives are open: try again later. Messages always have
+  // room. The caller stores the pointer, then calls start(), from which callbacks may come.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   void start(Instant now, Round& round);
 
-  // Keys the packet from which all senders start when they send this rank's shard in collective
+  // Key of the packet from which all senders start when they send the owner's shard in collective
   // `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
   std::uint32_t next_collective() const { return rounds_.opened_below(); }
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
     return rounds_.next_message(peer, tag, send);
   }
-  // False: limits::kTagsPerPeerMax other tags were used with the peer.
+  // Returns false if limits::kTagsPerPeerMax other tags were used with the peer.
   bool has_room_for(Rank peer, std::uint32_t tag) const {
     const PeerMessages* const messages = rounds_.messages(peer);
     return messages == nullptr || messages->streams() < limits::kTagsPerPeerMax ||
            messages->find(tag) != nullptr;
   }
 
-  // Something that is no round of ours waits for all peers, or no longer does.
+  // Tells whether an activity outside of rounds waits for all peers.
   void watch_all(Instant now, bool on);
 
-  // Receives from any rank. While a tag is watched, what arrives of its messages is noted, and
-  // peers that are silent for too long are found dead.
+  // Receives from any rank. While a tag is watched, arrivals of its messages are noted, and peers
+  // that are silent for too long are found dead.
   void watch_tag(Instant now, std::uint32_t tag);
   void forget_tag(std::uint32_t tag) { std::erase(watched_tags_, tag); }
-  // A rank of which a message of a watched tag was heard that no receive was posted for, in turn.
+  // Returns a rank that sent a message with this watched tag for which no receive is posted.
+  // Rotates over ranks, so that none starves.
   std::optional<Rank> sender_of(std::uint32_t tag);
-  // Whether any was heard since it was taken last.
+  // Returns true if any such message was heard since take_heard() was last called.
   bool heard_message() const { return heard_message_; }
   bool take_heard() { return std::exchange(heard_message_, false); }
 
   // Packets of the phase `kind` may have become available: a reduction finished a chunk of it, or
-  // somebody encoded one.
+  // one was encoded.
   void release_chunks(Round& round, FlowKind kind);
-  // The operation cannot go on here. Peers hear of it. Not within a call of its client.
+  // Fails an operation that cannot go on here, and tells peers the reason and the rank in `blame`.
+  // Not within a call of its client.
   void fail(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // What the round stands in for is over. Not within a call of its client.
+  // Ends a round that stands in for something that is now over. Not within a call of its client.
   void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame = {});
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
-  // One comes soon: fetches into the cache what it will touch. Of use where one thread plays many
-  // ranks (simulator): of a thousand ranks' links and flows little is there.
+  // A datagram from this rank comes soon: prefetches the memory that it will touch. Useful where
+  // one thread plays many ranks (simulator): the cache holds little of a thousand ranks' links and
+  // flows.
   void expect(Rank from) const;
   void on_wake(Instant now);
-  // Of data nothing is handed out with Poll::control.
+  // With Poll::control no data is handed out.
   enum class Poll : std::uint8_t { all, control };
   bool poll_train(Instant now, TrainBuffer& out, Poll what = Poll::all);
   std::optional<Instant> next_wake() const;
-  // The same; never: infinite future.
+  // The same; infinite future if no timer is armed.
   Instant wake_at() const { return timers_.next(); }
 
-  // Leaves the group so that nobody waits for this rank in vain (departure.h): serves peers until
-  // they are quiet, then says good-bye. No round may be opened any more.
+  // Leaves the group so that no peer is left waiting for this rank (departure.h). Serves peers
+  // until they are quiet, then says good-bye. No round may be opened any more.
   void leave(Instant now);
-  // At once: all open rounds fail, and every peer is told until it answers.
+  // Leaves at once: all open rounds fail, and every peer is told until it answers.
   void say_goodbye(Instant now);
-  // All peers know, or have left themselves, or did not answer in time; some seconds after leave()
-  // at the latest.
+  // Returns true once every peer has answered, has left itself, or did not answer in time. That is
+  // some seconds after leave() at the latest.
   bool left() const;
-  // This process forwarded something between two of its peers (WIRE 9.8).
+  // This process forwarded a datagram between two of its peers (WIRE 9.8).
   void on_forwarded(Instant now) { departure_.on_forwarded(now); }
   bool has_forwarded() const { return departure_.has_forwarded(); }
 
-  // The peer's process is dead, as another communicator found out: exact operations with it fail,
-  // now and later, and lossy ones do without it.
+  // Another communicator found that the peer's process is dead. Exact operations with it fail, now
+  // and later, and lossy ones do without it.
   void bury(Instant now, Rank peer);
-  // Why no operation can succeed here any more: most peers gave this rank up. Else ok.
+  // Error if most peers gave this rank up, so that no operation can succeed here any more; else ok.
   const Status& given_up() const { return given_up_; }
-  // The first peer that was found dead; ok: none.
+  // Error that names the first peer that was found dead; ok if none was.
   const Status& first_death() const { return first_death_; }
+  // Returns kNoRank if no peer is dead.
   Rank first_dead() const { return first_dead_; }
-  // The peer has said good-bye, or is dead.
+  // Returns true if the peer has said good-bye, or is dead.
   bool is_gone(Rank peer) const { return links_[peer].gone; }
-  // At least one peer is.
+  // Returns true if at least one peer is gone.
   bool any_gone() const { return any_gone_; }
-  // Every peer is.
+  // Returns true if every peer is gone.
   bool all_gone() const;
-  // Of the peers that the oldest collective still sends to, the share that has opened it. While
-  // some have not, the others' links are not to get their turns: all ranks would send to them at
-  // once.
+  // Share of the peers to which the oldest collective still sends that have opened it. While some
+  // have not, the links of the others are not to be served: all ranks would send to them at once.
   double ready_share() const;
-  // What this rank's flows with the peer wait for, for people who look.
+  // Reason why this rank's flows with the peer wait, for diagnostics.
   enum class Hold : std::uint8_t {
     nothing,  // no flow is open
-    gate,     // data is there, and the peer has not opened the operation
-    credit,   // data is there, and as much is under way as the peer has room for
-    relay,    // data is there, and the relay on the way has no room for it yet
-    turn,     // data is there and may leave
-    answer,   // all has left, or none is there yet: for what the peer sends or says
+    gate,     // data is ready, but the peer has not opened the operation
+    credit,   // data is ready, but the credit is used up
+    relay,    // data is ready, but the relay on the way has no room for it yet
+    turn,     // data is ready and may leave
+    answer,   // all data has left, or none is ready yet: waits for the peer's data or report
   };
   Hold hold(Rank peer) const;
   // A path that other communicators had filled has credit again.
@@ -223,12 +228,12 @@ class Endpoint {
   // peers_proven(), hears_multicast().
   void probe_all();
   void probe(Rank peer);
-  // Whether the peer has reported any of our multicast.
+  // Returns true if the peer has reported any of our multicast.
   bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
-  // Of the links to peers that have not said good-bye; 0 where there is none.
+  // Longest time-out of the links to peers that are not gone; 0 if there is none.
   Duration slowest_timeout() const;
-  // Whether datagrams pass both ways: one came of the peer, and it reported one of ours. A peer
-  // that has left says no more, and had proved its own side before.
+  // Returns true if datagrams pass both ways: one came from the peer, and it reported one of ours.
+  // A peer that has left reports no more, and had proved its own side before.
   bool proven(Rank peer) const {
     const Link& link = links_[peer];
     return link.heard && (link.answered || link.gone);
@@ -243,11 +248,11 @@ class Endpoint {
   const Link& link(Rank peer) const { return links_[peer]; }
   const EndpointConfig& config() const { return config_; }
 
-  // Datagrams are shorter from now on: no more than all ranks agreed that their paths carry. No
-  // operation is open or was opened.
+  // Shortens datagrams to the length that all ranks agreed their paths carry. No operation may be
+  // open, or have been opened.
   void shorten_datagrams(std::size_t bytes);
 
-  // The links to these ranks keep bytes intact (EndpointConfig::intact). No operation is open.
+  // The links to these ranks keep bytes intact (EndpointConfig::intact). No operation may be open.
   void keep_intact(std::vector<std::uint8_t> by_rank);
 
  private:
@@ -257,7 +262,7 @@ class Endpoint {
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
-  // Keys the order inside of chunks.
+  // Key of the packet order inside chunks.
   std::uint64_t inner_key(std::uint32_t number, FlowKind kind, Rank from, Rank to) const;
   schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to,
                                      const schedule::PacketGrid& grid) const;
@@ -267,12 +272,12 @@ class Endpoint {
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void advance(Instant now, Round& round);
-  // Peers are told of a failure, and whom it names.
+  // Tells peers of a failure, and which rank it names.
   void finish(Instant now, Round& round, const Status& status, const Blame& blame = {});
   void tell_failure(const Round& round, StatusCode code, const Blame& blame);
   void end(Round& round);
   void doom(Instant now, Round& round, const Status& status, const Blame& blame);
-  // Rounds that ended while an event was handled leave when it has been.
+  // Removes rounds that ended while an event was handled, once it has been handled.
   void reap(Instant now) {
     if (rounds_.any_ended()) reap_ended(now);
   }
@@ -353,8 +358,8 @@ class Endpoint {
   struct Place {
     PacketIndex index;
     PacketPosition position;
-    PacketIndex ahead;          // as RoundClient::payload()
-    std::uint16_t attempt = 0;  // request that it answers
+    PacketIndex ahead;          // as in RoundClient::payload()
+    std::uint16_t attempt = 0;  // number of the request that it answers
   };
   void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                    const Place& place, TrainBuffer& out);
@@ -407,26 +412,27 @@ class Endpoint {
   void note_heard(Rank from, std::uint32_t tag, std::uint32_t number);
 
   EndpointConfig config_;
-  std::vector<Path> own_paths_;  // where none are shared
+  std::vector<Path> own_paths_;  // used unless paths are shared
   std::vector<Link> links_;      // by peer
   RoundTable rounds_;
   Outbox outbox_;
   GroupSender group_;
   EarlyDatagrams early_;
   Timers timers_;
-  Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
+  // When the first round of the current busy period was opened, or of the last one when idle.
+  Instant busy_since_{0};
   Failures failures_;
   HeardFailures heard_failures_;
   std::vector<std::uint32_t> watched_tags_;
   bool watched_from_outside_ = false;
   bool heard_message_ = false;
-  Rank latest_sender_ = 0;  // of those that sender_of() named
+  Rank latest_sender_ = 0;  // last rank that sender_of() named
   Departure departure_;
   bool any_gone_ = false;  // a peer has left, or is dead
   Status first_death_;
   Rank first_dead_ = kNoRank;
   Status given_up_;
-  int gave_us_up_ = 0;  // peers
+  int gave_us_up_ = 0;  // peers that gave this rank up
   EndpointCounters counters_;
 };
 

@@ -1,4 +1,4 @@
-// Sending what is the same for all receivers once for all of them (group_sender.h).
+// Multicast: sends packets that are the same for all receivers once for all (group_sender.h).
 #include "protocol/endpoint.h"
 
 namespace leeway::protocol {
@@ -45,7 +45,7 @@ bool Endpoint::fill_from_pass(Instant now, Round& round, FlowKind kind, TrainBuf
   return !out.empty();
 }
 
-// The members that hold the others up go on alone, from where the group is.
+// Members that hold the others up leave the group, and go on alone from its position.
 void Endpoint::wake_group(Instant now, Round& round, FlowKind kind) {
   const Instant due = group_.patience_ends(round, kind);
   if (now < due) return timers_.arm_round(round, due);

@@ -1,4 +1,4 @@
-// Whether peers live, and what happens to operations when one does not (WIRE 6.6, 6.7).
+// Liveness of peers, and what becomes of operations when a peer dies (WIRE 6.6, 6.7).
 #include "base/contracts.h"
 #include "protocol/awaited.h"
 #include "protocol/endpoint.h"
@@ -6,7 +6,7 @@
 
 namespace leeway::protocol {
 
-// Something is expected of the peer from now on.
+// Starts to watch a peer from which something is expected.
 void Endpoint::watch(Instant now, Rank peer) {
   Link& link = links_[peer];
   if (config_.peer_timeout == Duration(0) || link.watch.on() || link.gone) return;
@@ -58,7 +58,7 @@ Endpoint::Hold Endpoint::hold(Rank peer) const {
 
 void Endpoint::wake_watch(Instant now, Rank peer) {
   Link& link = links_[peer];
-  // Who says good-bye asks nothing else (WIRE 6.4), and so judges nobody by silence.
+  // A rank that says good-bye asks nothing else (WIRE 6.4), so it judges no peer by silence.
   if (!link.watch.on() || link.gone || departure_.parting()) return;
   const Watch::Look look =
       link.watch.look(now, link.path().heard_at(), expects(peer), link.rtt(), config_.peer_timeout);
@@ -113,7 +113,7 @@ Status Endpoint::loss_of(const Round& round, Rank peer) const {
              : died(config_.self, round, peer, config_.peer_timeout, config_.names);
 }
 
-// What is exact can no longer be complete; what is lossy goes on without the peer.
+// An exact operation can no longer be complete and fails. A lossy one goes on without the peer.
 void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   if (round.ended) return;
   if (!round.done && round.plan->tag.delivery == Delivery::Kind::exact)
@@ -122,7 +122,7 @@ void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   end_abandoned(now, round, peer);
 }
 
-// A round that opens after a peer has left: nothing more of it is waited for.
+// Nothing more is expected of a peer that had left before this round opened.
 void Endpoint::start_without(Instant now, Round& round) {
   const bool exact = round.plan->tag.delivery == Delivery::Kind::exact;
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
@@ -131,7 +131,7 @@ void Endpoint::start_without(Instant now, Round& round) {
     if (peer == config_.self || !link.gone) continue;
     if ((link.dead || link.gave_us_up) && exact)
       return finish(now, round, loss_of(round, peer), {peer});
-    // What it sent before it left may still be on its way
+    // Packets that it sent before it left may still be on their way.
     if (exact) timers_.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) end_abandoned(now, round, peer);
   }
@@ -147,15 +147,15 @@ void Endpoint::end_abandoned(Instant now, Round& round, Rank peer) {
   advance(now, round);
 }
 
-// A process that was given up speaks again. It is told, and nothing of it is used.
+// A process that was given up speaks again. It is told so, and its datagrams are not used.
 void Endpoint::answer_dead(Rank from, wire::PacketType type) {
   if (type == wire::PacketType::given_up || type == wire::PacketType::goodbye) return;
   links_[from].given_up_due = true;
   outbox_.queue_control(from);
 }
 
-// The peer went on without us. Once most others have, what is open here, and what would open later,
-// has no group. Before that the peer alone has left: one faulty member ends nobody's calls.
+// The peer went on without us. Once most others have, our open and later rounds have no group.
+// Before that only this peer counts as gone, so that one faulty member ends no calls.
 void Endpoint::on_given_up(Instant now, Rank from) {
   Link& link = links_[from];
   if (link.gave_us_up || !given_up_.ok() || departure_.parting()) return;

@@ -1,6 +1,6 @@
-// Parity: packets from which a receiver computes what the first pass lost, in place of asking for
-// it (WIRE 2.10). It is worth its bytes where a round trip takes longer than they do. Flows of a
-// few packets leave in copies instead (WIRE 2.12).
+// Parity: packets from which a receiver computes losses of the first pass instead of asking for
+// them (WIRE 2.10). It is worth its bytes where a round trip takes longer than they do. Flows of up
+// to limits::kEagerPackets packets leave in copies instead (WIRE 2.12).
 #include <algorithm>
 #include <cmath>
 
@@ -9,10 +9,12 @@
 
 namespace leeway::protocol {
 
-// What is missing after the parity is asked for, pass by pass, until nothing is missing anywhere.
-// The operation waits for all of that, and the line idles meanwhile: for a round trip and a quiet
-// time a pass. So many parities are worth it as make the least of these together: their own time,
-// that of what is sent again, and the idle time. All in datagrams of this link.
+// Number of parities that makes the operation shortest.
+//
+// Receivers ask for packets that are still missing after the parity, pass by pass, until none is
+// missing anywhere. The operation waits for all of that, and the link idles for a round trip and a
+// quiet time in each pass. The number minimises the sum of three times: that of the parities, that
+// of repairs, and the idle time. All are counted in datagrams of this link.
 std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind kind,
                                      Rank peer) const {
   const SendFlow& flow = round.send(kind, peer);
@@ -26,8 +28,9 @@ std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind k
   // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
-  // What a receiver asked for early was sent again. Not asked for are the packets of the last round
-  // trip, and before them those of a step that was not complete, and those behind which it waits.
+  // Packets that a receiver asked for early were sent again. It has not asked for those of the last
+  // round trip. Before them, it has not asked for those of an incomplete step (ChunkWatch::kStep)
+  // and those that may still be overtaken (kOvertaken).
   double in_doubt = 1.0;
   if (flow.aside > 0) {
     const double unasked =
@@ -36,10 +39,10 @@ std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind k
   }
   const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));
   const auto cost = [&](std::uint32_t rows) {
-    // Codes of this flow that fall short; such a code misses one packet more than it has parities,
-    // or as many as codes do on average.
+    // Number of codes of this flow that fall short. Such a code misses one packet more than it has
+    // parities, or the average number of a code's losses if that is larger.
     const std::uint32_t size = grid.size(0);
-    const double lost = (size * missing + rows * loss) / (size + rows);  // parities are, too
+    const double lost = (size * missing + rows * loss) / (size + rows);  // parities are lost, too
     const double codes = grid.codes() * erasure::shortfall(size, rows, lost, dispersion);
     const double again = codes * std::max(rows + 1.0, size * missing) / (1.0 - loss);
     const double passes = std::min(flows * codes, 1.0) *
@@ -65,8 +68,9 @@ bool Endpoint::may_be_copied(const Round& round, FlowKind kind, std::uint32_t pa
          packets <= limits::kEagerPackets && packets * peers <= limits::kCopiedPacketsMax;
 }
 
-// How many copies of a flow of a few packets leave at once. Parity would be longer than they are.
-// One operation in twenty may have to ask for a packet all of whose copies are lost.
+// Number of copies of a short flow that leave at once. Parity would be longer than they are. One
+// operation in twenty may have to ask for a packet all of whose copies are lost
+// (limits::kCopiesShortfall).
 std::uint32_t Endpoint::copies_for(const Round& round, FlowKind kind, Rank peer) const {
   const SendFlow& flow = round.send(kind, peer);
   if (!may_be_copied(round, kind, flow.packets)) return 1;
@@ -78,7 +82,8 @@ std::uint32_t Endpoint::copies_for(const Round& round, FlowKind kind, Rank peer)
   return std::clamp(static_cast<std::uint32_t>(std::ceil(copies)), 1u, limits::kCopiesMax);
 }
 
-// The first packet of a flow is next, or all of a copy has left and another follows.
+// Called before each datagram of the first pass. Chooses the number of copies before the first
+// packet, and starts another copy when one has left and another follows.
 void Endpoint::begin_copy(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.begun() == 0) flow.copies = copies_for(round, kind, peer);
@@ -126,7 +131,7 @@ void Endpoint::take_parity(Round& round, Rank from, const wire::DataHeader& head
   }
 }
 
-// A packet came that parity covered. There is work for the parity as long as others are missing.
+// A packet came that parity covered. The parity moves to another missing packet of its code.
 void Endpoint::move_parity(Round& round, FlowKind kind, Rank from, PacketIndex index,
                            ByteSpan payload) {
   ParityLedger& ledger = *round.receive(kind, from).parity;
@@ -135,7 +140,7 @@ void Endpoint::move_parity(Round& round, FlowKind kind, Rank from, PacketIndex i
   place_parity(round, kind, from, parity, payload);
 }
 
-// False: it has not the planned length.
+// Returns false if the parity does not have the planned length.
 bool Endpoint::place_parity(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity,
                             ByteSpan payload) {
   ReceiveFlow& flow = round.receive(kind, from);
@@ -151,8 +156,8 @@ bool Endpoint::place_parity(Round& round, FlowKind kind, Rank from, wire::Parity
   return used;
 }
 
-// Computes what is missing of a code all of whose places are taken. False: the last parity has not
-// the planned length.
+// Computes the missing packets of a code all of whose places are taken. Returns false if the last
+// parity does not have the planned length.
 bool Endpoint::recover(Round& round, FlowKind kind, Rank from, std::uint32_t code, ByteSpan last,
                        PacketIndex last_in) {
   ReceiveFlow& flow = round.receive(kind, from);

@@ -1,5 +1,5 @@
-// Everything that arrives. Untrusted until checked against the plan: what does not fit is refused
-// and counted.
+// Everything that arrives. It is untrusted until checked against the plan. A datagram that does not
+// fit is refused and counted.
 #include <algorithm>
 #include <cmath>
 
@@ -96,20 +96,21 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
-  // WIRE 6.5: a peer that has left needs no credit. Where both have, reports in three copies would
-  // answer each other for ever.
+  // WIRE 6.5: a peer that has left needs no credit. Where both have left, reports in three copies
+  // would answer each other for ever.
   if (!links_[from].gone && (prefix.asks || links_[from].report_wanted())) queue_report(from);
   reap(now);
 }
 
-// Not a parameter more than registers hold: to fetch the two halves of one from the stack at once,
-// the processor waited until all that it had stored before, the last packet, was in the cache. With
-// the same in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the time.
+// This takes no more parameters than registers hold. To fetch the two halves of a stack parameter
+// at once, the processor waited until all earlier stores, the last packet, were in the cache. With
+// the same change in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the
+// time.
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   ++counters_.data_received;
   Round* const round =
       rounds_.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
-  // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
+  // WIRE 2.5: checked before the peer's progress is believed, which may be progress in another
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
   if (!may_have_opened(from, header.opened_below) || !may_have_opened(from, header.settled_below)) {
@@ -143,8 +144,8 @@ void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan
   }
 }
 
-// The sender means another operation. Our report tells it what we mean. Until its own says what
-// that is, a collective does not end well here.
+// The sender means another operation. Our report tells it which one we mean. Until its own report
+// says which one it means, a collective cannot end well here.
 void Endpoint::dispute(Instant now, Round& round, Rank from) {
   refuse_plan(from);
   if (round.plan->point_to_point() || round.done || round.refuted) return;
@@ -153,15 +154,16 @@ void Endpoint::dispute(Instant now, Round& round, Rank from) {
   arm_inquiry(now, round);
 }
 
-// The datagram is authentic but contradicts the plan. Our report tells the sender what we think it
-// is.
+// The datagram is authentic but contradicts the plan. Our report tells the sender which operation
+// we take it for.
 void Endpoint::refuse_plan(Rank from) {
   ++counters_.refused_plan;
   queue_report(from);
 }
 
-// Whether the sender means a flow as long as the receiver does. Of an uneven all_to_all only the
-// two know: the round fails here, and the report about it tells the sender what was expected.
+// Returns true if the sender means a flow as long as the receiver does. Of an uneven all_to_all
+// only the two ranks know the lengths. So the round fails here, and the report about it tells the
+// sender which length was expected.
 template <typename Header>
 bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& header) {
   const ReceiveFlow& flow = round.receive(header.kind, from);
@@ -178,8 +180,9 @@ bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& h
   return false;
 }
 
-// The first that is heard of a message's length. False: it makes no sense, or is more than the
-// receive has room for, and then the message fails on both sides.
+// Takes the length of a message from the first datagram that tells it. Returns false if the length
+// makes no sense, or is more than the receive has room for. In the second case the message fails on
+// both sides.
 bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
                            std::uint32_t tail) {
   ReceiveFlow& flow = round.receive(FlowKind::point, from);
@@ -214,7 +217,8 @@ void Endpoint::watch_tag(Instant now, std::uint32_t tag) {
                           [&](Rank from, std::uint32_t number) { note_heard(from, tag, number); });
 }
 
-// Only of tags that somebody here watches: what a peer makes up takes no memory.
+// Notes only tags that this process watches, so that a peer cannot make it use memory with made-up
+// tags.
 void Endpoint::note_heard(Rank from, std::uint32_t tag, std::uint32_t number) {
   if (std::find(watched_tags_.begin(), watched_tags_.end(), tag) == watched_tags_.end()) return;
   if (!has_room_for(from, tag)) return;
@@ -281,8 +285,8 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   after_arrival(now, round, from, header);
 }
 
-// WIRE 5.9: what was lost of packets that must have left is asked for at once, where the answer
-// comes before the first pass is over. Parity need not make up for it then.
+// WIRE 5.9: asks at once for lost packets among those that must have left, if the answer comes
+// before the first pass is over. Parity need not make up for them then.
 void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto left = flow.chunks->on_packet(now, header.index, header.position);
@@ -291,7 +295,7 @@ void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::Da
   if (flow.ask_early(*left)) outbox_.queue_control(from);
 }
 
-// Its packet was there already, but not what the last copy says: the pass is over (WIRE 2.12).
+// The packet was there already, but its last copy says that the pass is over (WIRE 2.12).
 void Endpoint::note_last_copy(Instant now, Round& round, Rank from,
                               const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
@@ -319,8 +323,8 @@ void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::D
   }
 }
 
-// WIRE 2.6: whether the peer can have come so far, from where it was heard last or from where we
-// are.
+// WIRE 2.6: returns true if the peer can have come so far. The limit counts from the later of two
+// numbers: where the peer was last heard to be, and where we are.
 bool Endpoint::may_have_opened(Rank peer, std::uint32_t opened_below) const {
   const std::uint32_t known = links_[peer].peer_opened_below;
   const std::uint32_t ours = rounds_.opened_below();
@@ -340,7 +344,7 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
     }
     outbox_.queue_data(peer);
   }
-  // Of what is not open here yet nothing is believed.
+  // Progress in operations that are not open here yet is not believed.
   if (after(settled_below, rounds_.opened_below())) settled_below = rounds_.opened_below();
   if (!after(settled_below, link.peer_settled_below)) return;
   link.peer_settled_below = settled_below;
@@ -374,7 +378,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   timers_.arm_link(from, now + links_[from].quiet_time(round->plan->phase(end.kind).gives_up()));
 }
 
-// Of every END that came for it one report says so: a peer that hears nothing sends more of them.
+// Sends one report for every END that came. A peer that hears no report sends more ENDs.
 void Endpoint::tell_settled(Rank peer) {
   ++links_[peer].report_copies;
   queue_report(peer);
@@ -384,15 +388,16 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
   ++counters_.repair_requests;
   Round* round =
       rounds_.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
-  if (round == nullptr) {  // perhaps it does not know that we gave up; of messages no report tells
+  // The peer may not know that we gave the collective up. No report tells that of messages.
+  if (round == nullptr) {
     if (repair.kind != FlowKind::point && rounds_.may_have_given_up(repair.round))
       queue_report(from);
     return;
   }
   if (!round->plan->phase(repair.kind).repairable) return;
-  // WIRE 5.5: who asks has opened it. The report that said so may be lost, and none comes again
-  // from a rank that heard the end of a pass that was multicast for others: we would wait for its
-  // gate, and it for our answer.
+  // WIRE 5.5: a rank that asks has opened the operation. The report that said so may be lost, and
+  // may not be repeated: a rank that heard the end of a pass that was multicast for others sends
+  // none. We would wait for its gate, and it for our answer.
   if (repair.kind != FlowKind::point)
     on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);

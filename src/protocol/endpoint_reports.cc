@@ -1,4 +1,4 @@
-// What reports say: how far a peer has come, what reached it, what it thinks an operation is.
+// Reports of peers: how far a peer has come, which datagrams reached it, which operation it means.
 #include <algorithm>
 
 #include "protocol/awaited.h"
@@ -7,8 +7,8 @@
 
 namespace leeway::protocol {
 
-// The peer has opened the operation only now: it could use no END before, and their back-off says
-// nothing of it.
+// The peer has opened the operation only now. It could use no END before, so the back-off of ENDs
+// starts anew.
 void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
@@ -22,8 +22,8 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
-  // Before anything of it is believed: a round below a number that is made up would be closed
-  // there.
+  // Checked before anything in the report is believed: a made-up number would close the rounds
+  // below it.
   if (!may_have_opened(from, report.opened_below) ||
       after(report.point_opened_below, link.peer_point_opened_below + limits::kMessagesHeardMax)) {
     ++counters_.refused_progress;
@@ -43,7 +43,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     ++counters_.refused_report;
     return;
   }
-  // What was armed with a longer time-out may be due sooner.
+  // Timers that were armed with a longer time-out may be due sooner.
   if (link.rtt().timeout() < timeout_before) timers_.arm_link(from, now + link.rtt().timeout());
   if (take_opened(from, report)) {
     for (Round* round : rounds_.with(from)) {
@@ -73,8 +73,8 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   queue_group();
 }
 
-// Whether the peer has posted more receives than we knew of. A message of a watched tag may be
-// among what it sends.
+// Returns true if the peer has posted more receives than we knew of. Also notes messages of watched
+// tags that it is sending.
 bool Endpoint::take_opened(Rank from, const wire::Report& report) {
   Link& link = links_[from];
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
@@ -85,8 +85,8 @@ bool Endpoint::take_opened(Rank from, const wire::Report& report) {
   }
   const auto said = std::span(report.streams).first(report.stream_count);
   if (said.empty()) return more;
-  // Also of a peer with which there was no message yet: it may have posted the first receive sooner
-  // than we our send, and does not repeat before its time-out.
+  // Made also for a peer with which there was no message yet. It may have posted the first receive
+  // before we posted our send, and does not repeat that before its time-out.
   PeerMessages& messages = rounds_.make_messages(from);
   messages.remember(said);
   for (const wire::OpenedStream& opened : said) {
@@ -98,8 +98,9 @@ bool Endpoint::take_opened(Rank from, const wire::Report& report) {
   return more;
 }
 
-// Whether the peer waits for packets of a collective that we have given up. Untold, it would wait
-// until its deadline, and open the next one when we give that up, too: they would never meet again.
+// Returns true if the peer waits for packets of a collective that we have given up. If it were not
+// told, it would wait until its deadline. It would then open the next collective when we give that
+// up, too, and the two ranks would never meet again.
 bool Endpoint::waits_in_vain(const wire::Report& report) const {
   const auto listed = std::span(report.open).first(report.open_count);
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
@@ -112,7 +113,7 @@ bool Endpoint::waits_in_vain(const wire::Report& report) const {
   });
 }
 
-// A send that its deadline ended. Its receiver would wait for it.
+// Tells the receiver of a send that its deadline ended. Otherwise it would wait for the message.
 void Endpoint::give_message_up(const Round& round) {
   const Rank peer = round.plan->point_peer;
   if (!round.send(FlowKind::point, peer).open() || links_[peer].gone) return;
@@ -120,8 +121,8 @@ void Endpoint::give_message_up(const Round& round) {
   queue_report(peer);
 }
 
-// The peer waits for messages that were given up here, and did not hear of it, or opened its
-// receive later.
+// The peer waits for messages that were given up here. It did not hear that, or opened its receive
+// later.
 void Endpoint::answer_receives(Rank from, const wire::Report& report) {
   PeerMessages* const messages = rounds_.messages(from);
   if (messages == nullptr) return;
@@ -148,7 +149,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
     on_entry(now, round, from, *theirs);
     if (theirs->failed() || round.ended) return;
   }
-  // Of a message's sender nothing else is learnt from a report
+  // A receive learns nothing else from a report of the sender.
   if (point && !round.plan->point_send) return;
   const auto opened =
       point ? report.messages_opened_below(round.plan->message_tag) : report.opened_below;
@@ -165,18 +166,18 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
   advance(now, round);
 }
 
-// The reporter has settled what we send it for this reduction.
+// The reporter has settled the flow that we send it for this reduction.
 void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
   if (!round.plan->phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
-  // An overtaken report unsays nothing
+  // Once set, it stays set: an overtaken report takes nothing back.
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
 }
 
 void Endpoint::hear_failures(Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    // A lossy call that ends by its deadline is heard of again once it is open here.
+    // Another report tells of a lossy call that ended by its deadline once it is open here.
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again &&
@@ -195,8 +196,8 @@ void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRo
   round.refuted = true;
 }
 
-// The collective has failed at the peer. What all ranks must give alike makes it fail here, too;
-// after other failures it goes on with what is there.
+// The collective has failed at the peer. It fails here, too, if the reason is an argument that all
+// ranks must give alike. After other failures it goes on with the data that is there.
 void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
   if (!round.done && makes_another_call(theirs.failure)) {
     if (theirs.failure == StatusCode::kMismatch && theirs.about != kNoRank &&
@@ -220,7 +221,7 @@ void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::
   on_peer_left_round(now, round, from);
 }
 
-// A deadline that passed elsewhere is why the rest of these flows does not come.
+// Notes why the rest of these flows does not come: a deadline passed at another rank.
 void Endpoint::note_cut(Round& round, Rank from, Rank by) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
@@ -229,9 +230,9 @@ void Endpoint::note_cut(Round& round, Rank from, Rank by) {
   }
 }
 
-// The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
+// The peer has closed this operation: it wants nothing more from us and will send us nothing more.
 void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
-  // There will be no other word
+  // No later report will tell.
   if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
@@ -247,7 +248,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
 
 void Endpoint::compare_tags(Instant now, Round& round, Rank from,
                             const wire::OperationTag& theirs) {
-  // Send and receive are two operations with one tag; `operation` differs by design.
+  // Send and receive are two operations with one tag: `operation` differs by design.
   wire::OperationTag ours = round.plan->tag;
   if (round.plan->point_to_point()) {
     const bool sends = round.plan->point_send;
@@ -265,7 +266,7 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
   if (round.plan->in_pairs()) {
     const std::uint64_t sends = round.plan->pair_sends[from];
     const std::uint64_t expects = round.plan->pair_receives[from];
-    wire::tell_pair(expects, sends, ours);  // as they should say it
+    wire::tell_pair(expects, sends, ours);  // the tag that they should report
     if (theirs.operation == ours.operation && theirs.shape != 0 && theirs.count != sends)
       return doom(now, round, unequal_pair(round, config_.self, sends, from, theirs.count), {from});
     if (theirs.operation == ours.operation && theirs.shape > 1 && theirs.shape != ours.shape)

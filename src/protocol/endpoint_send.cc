@@ -1,5 +1,5 @@
-// Everything that is sent: control datagrams first, then data, one destination a train,
-// destinations in turn.
+// Everything that is sent: control datagrams first, then data. Each train (GSO batch) has one
+// destination, and destinations are served in rotation.
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +42,7 @@ bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// One kind of the link's pending control work; queues the link again when more is left.
+// Writes one kind of the link's pending control datagrams. Queues the link again if more are left.
 bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
   if (link.dead) {
@@ -68,7 +68,8 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   }
   if (departure_.parting() && !link.gone) return write_farewell(now, peer, out);
   if (link.report_due) {
-    // Reports replace each other: copies are worth it only for what a peer may be waiting for.
+    // Reports replace each other, so copies are worth it only for a report that a peer may be
+    // waiting for.
     const int usual = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
     const int wanted = std::exchange(link.report_copies, 0);
     const int more = outbox_.data_empty() ? std::min(wanted, Path::kCopiesMax) : 1;
@@ -108,14 +109,15 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// How often what was sent so many times in vain leaves now. Copies pass data that wait for the
-// pace: on a slow line they alone would be more than it, and the data would never leave.
+// Number of copies for a datagram that had this many tries without an answer. Copies pass data that
+// wait for the pace. On a slow link they alone would exceed it, and the data would never leave. So
+// tries count only while no data is queued.
 int Endpoint::copies(Rank peer, std::uint32_t tries) const {
   return links_[peer].copies(outbox_.data_empty() ? tries : 0);
 }
 
-// Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is
-// wanted any more.
+// Writes a request for missing packets: as many words of the bitmap as one datagram holds. Returns
+// false if no packet is wanted any more.
 bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind,
                                     TrainBuffer& out) {
   constexpr std::size_t kWordsMax = 512;
@@ -141,7 +143,8 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   return true;
 }
 
-// In place of whatever else was to be said (WIRE 6.4): it settles all that the peer may wait for.
+// Sends good-bye in place of any other control datagram (WIRE 6.4). It settles all that the peer
+// may wait for.
 bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
   const int copies = departure_.take_copies(peer, link.report_due, link.copies());
@@ -154,7 +157,7 @@ bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
 void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
-  // Who has not opened the operation is late, and no END is lost.
+  // A peer that has not opened the operation is late. Its silence does not mean that ENDs are lost.
   const int times = copies(peer, gate_open(round, peer) ? flow.end_tries : 0);
   flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   timers_.arm_link(peer, flow.end_at);
@@ -197,9 +200,9 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// Without pacing spread goes before reduce: its packets were just summed and are in the cache. On a
-// slow uplink reduce goes first: every rank waits for the rank whose contributions come last, while
-// nobody but the owner waits for what the owner spreads (README, Measured).
+// Without pacing, spread goes before reduce: its packets were just summed and are in the cache. On
+// a slow uplink reduce goes first, because every rank waits for the rank whose contributions come
+// last (docs/measurements/protocol.md).
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   constexpr int kLast = wire::kFlowKinds - 1;
   for (Round* round : rounds_.with(peer)) {
@@ -232,7 +235,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
       timers_.arm_link(peer, link.probe_at);
     }
   }
-  // One copy at a time: the others leave behind what other destinations are sent (WIRE 2.12).
+  // One copy at a time: the others leave behind the datagrams of other destinations (WIRE 2.12).
   if (credit > 0 && flow.first_pass()) begin_copy(round, kind, peer);
   while (credit > 0 && out.has_room()) {
     const bool again = !flow.first_pass() || flow.repairs_aside();
@@ -260,8 +263,8 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   return !out.empty();
 }
 
-// How many more packets a peer is sent before it has opened their operation: it keeps so many of
-// one flow, and so many of all operations together.
+// Number of further packets that may go to a peer before it has opened their operation. It keeps
+// limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer of all operations together.
 std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : rounds_.with(peer)) {
@@ -274,13 +277,13 @@ std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
   };
-  // Further copies take no place there (WIRE 2.4).
+  // Further copies take no slot there (WIRE 2.4).
   if (flow.copies > 1 && flow.begun() == flow.packets) return limits::kEagerPackets;
   return std::min(left(limits::kEagerPackets, flow.begun()),
                   left(limits::kEarlySlotsPerPeer, kept));
 }
 
-// One packet of the flow to `receiver`, addressed to it, or to every rank.
+// Appends one packet of the flow to `receiver`, addressed to it or to every rank.
 void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                            const Place& place, TrainBuffer& out) {
   const SendFlow& flow = round.send(kind, receiver);
@@ -299,7 +302,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   counters_.repairs_sent += place.attempt > 0;
 }
 
-// All but the packet's place.
+// Header without the packet's place.
 wire::DataHeader Endpoint::header_in(const Round& round, FlowKind kind,
                                      const SendFlow& flow) const {
   wire::DataHeader header;
@@ -317,7 +320,7 @@ wire::DataHeader Endpoint::header_in(const Round& round, FlowKind kind,
   return header;
 }
 
-// The header goes to the front of `scratch`, of which the payload may be the rest.
+// Writes the header to the front of `scratch`. The payload may be the rest of it.
 void Endpoint::write_data(Instant now, Rank to, Round& round, const wire::DataHeader& header,
                           const Payload& payload, MutableByteSpan scratch, TrainBuffer& out) {
   LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
@@ -332,16 +335,17 @@ void Endpoint::write_data(Instant now, Rank to, Round& round, const wire::DataHe
 
 void Endpoint::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {
   round.send(kind, peer).sent += packets;
-  // The header told the peer what a delayed report would, unless that is about a receive.
+  // The header told the peer what a delayed report would tell, unless a receive of a message waits
+  // to be reported.
   Link& link = links_[peer];
   if (packets == 0 || link.point_unreported) return;
   link.report_at = Instant::infinite_future();
   link.unreported_settles = 0;
 }
 
-// The pass is over: say so behind its last packet, in the same train where it fits. A receiver that
-// got the packet with the last position knows already; flows of a few packets leave the END to the
-// timer.
+// Ends the pass with an END behind its last packet, in the same train if it fits. A receiver that
+// got the packet with the last position knows already. Flows of up to limits::kEagerPackets packets
+// leave the END to the timer.
 void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   round.phase(kind).set_pass_over(flow, true);
@@ -356,7 +360,7 @@ void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Tra
     flow.end_due = true;
     outbox_.queue_control(peer);
   }
-  // The caller may be free to go: on_wake() lets it, outside of sending.
+  // The caller may be free to go. on_wake() lets it, outside of sending.
   if (!round.done && round.caller_may_go()) timers_.arm_round(round, now);
 }
 

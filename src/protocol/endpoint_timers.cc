@@ -1,5 +1,5 @@
-// What time does: deadlines, quiet, asking again, delayed reports. All periods come from measured
-// round trips and arrival gaps of the link in question.
+// Timers: deadlines, quiet, asking again, delayed reports. All periods come from the measured round
+// trips and arrival gaps of the link in question.
 #include <algorithm>
 
 #include "base/contracts.h"
@@ -10,14 +10,14 @@
 namespace leeway::protocol {
 namespace {
 
-// WIRE 5.8: requests of which nothing came. Where half of the packets is lost, it happens to one
-// flow of one packet in 256.
+// WIRE 5.8: repair requests in a row without an answer, after which they back off. Where half of
+// the packets are lost, this happens to one flow of one packet in 256.
 constexpr std::uint32_t kFruitlessMost = 8;
 
-// Before an operation that stalls asks everybody: time for repairs, and for a rank that is a little
-// late.
+// Time-outs that pass before a stalled operation asks all ranks. This leaves time for repairs, and
+// for a rank that is a little late.
 constexpr int kInquiryTimeouts = 16;
-// The first comes after this part of a short deadline at the latest, the others by then.
+// Inquiries that fit into a short deadline: the first comes after this part of it at the latest.
 constexpr int kInquiriesByDeadline = 8;
 
 }  // namespace
@@ -27,8 +27,8 @@ std::optional<Instant> Endpoint::next_wake() const {
   return timers_.next();
 }
 
-// Looks at what is due and at nothing else. What one timer arms for this very moment may wait for
-// the next call.
+// Looks only at timers that are due. A timer that is armed for this very moment meanwhile may wait
+// for the next call.
 void Endpoint::on_wake(Instant now) {
   for (std::size_t i = 0; i < timers_.count(); ++i) {
     const auto due = timers_.take_due(now);
@@ -85,13 +85,13 @@ void Endpoint::wake_flows(Instant now, Round& round, Rank peer) {
     const auto kind = static_cast<FlowKind>(k);
     if (!round.plan->phases[k].active) continue;
     wake_receive(now, round, kind, peer);
-    if (round.ended) return;  // failed
+    if (round.ended) return;  // the round failed
     wake_send(now, round, kind, peer);
   }
   advance(now, round);
 }
 
-// Every message has its own deadline, also one that does not talk yet.
+// Every message has its own deadline, even one that is not among the oldest of its stream yet.
 void Endpoint::expire_messages(Instant now, Rank peer) {
   PeerMessages* const messages = rounds_.messages(peer);
   if (messages == nullptr) return;
@@ -108,7 +108,8 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
   timers_.arm_link(peer, messages->deadline_at);
 }
 
-// A collective's own timer: its deadlines, and what holds up its multicast.
+// Handles a collective's own timer: its deadlines, inquiries, and members that hold up its
+// multicast.
 void Endpoint::wake_round(Instant now, Round& round) {
   if (now >= round.plan->deadline) return on_deadline(now, round);
   if (now >= round.inquire_at) inquire(now, round);
@@ -129,7 +130,7 @@ void Endpoint::wake_round(Instant now, Round& round) {
 }
 
 void Endpoint::arm_inquiry(Instant now, Round& round) {
-  // By the deadline there are to be answers.
+  // Answers are to be there by the deadline.
   const Duration soon = std::max<Duration>(Duration(limits::kTickNs),
                                            round.plan->deadline_length / kInquiriesByDeadline);
   const Duration first = std::min(kInquiryTimeouts * slowest_timeout(), soon);
@@ -140,7 +141,7 @@ void Endpoint::arm_inquiry(Instant now, Round& round) {
 }
 
 // The operation stalls, perhaps for a rank that it exchanges no packets with (WIRE 2.9). Reports
-// say who has not opened it, and who means another one.
+// tell which rank has not opened it, and which one means another operation.
 void Endpoint::inquire(Instant now, Round& round) {
   round.inquire_at = Instant::infinite_future();
   if (round.done) return;
@@ -155,7 +156,7 @@ void Endpoint::inquire(Instant now, Round& round) {
   arm_inquiry(now, round);
 }
 
-// The deadline of a lossy phase: settle with what is there.
+// The deadline of a lossy phase has passed. Settles it with the packets that are there.
 void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
   ++counters_.deadline_cuts;
   round.phase(kind).deadline_cut = true;
@@ -165,14 +166,15 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::on_deadline(Instant now, Round& round) {
-  // Peers that still lack something of the round are told why no more comes.
+  // Tells peers that still lack packets of the round why no more come.
   const Rank awaited = longest_silent(now, config_.self, round, links_).peer;
   if (round.plan->point_send) give_message_up(round);
   if (round.done) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
     return end(round);
   }
-  // What the round stands in for knows better whom it waits for, unless a rank has not begun.
+  // The client that the round stands in for knows better which rank it waits for, unless a rank has
+  // not begun.
   if (round.plan->stands_in && absent(now, config_.self, round, links_) == kNoRank) return;
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
     const Rank absentee = absent(now, config_.self, round, links_);
@@ -196,8 +198,8 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   if (!flow.open()) return;
   const Link& link = links_[peer];
   const PhasePlan& plan = round.plan->phase(kind);
-  // What was asked for may have come although the end of the answer got lost: there is nothing left
-  // to ask for then.
+  // The answer to a request may have come although its end was lost. Then nothing is left to ask
+  // for.
   const bool answered =
       flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
   if (flow.abandoned || flow.ended_pass >= flow.awaited_pass() || answered) {
@@ -211,7 +213,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
     return ask_again(now, round, kind, peer);
   }
-  // Waiting for the first pass or for the answer to a request. Silence may be a lost datagram,
+  // Waits for the first pass or for the answer to a request. Silence may mean a lost datagram,
   // theirs or ours.
   Instant since = std::max(flow.ask_at, flow.last_arrival);
   // One report announces all posted receives.
@@ -242,13 +244,13 @@ void Endpoint::end_as_told(Instant now, Round& round) {
           .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
 }
 
-// Before the first pass has ended: says again that the operation is open here. After it: asks for
-// what is missing.
+// Before the first pass has ended, says again that the operation is open here. After it, asks for
+// missing packets.
 void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
-    // Who has opened it would send at once if it knew that we have. What a peer spreads it may not
-    // have yet.
+    // A peer that has opened the operation would send at once if it knew that we have. Packets of a
+    // spread may not exist there yet.
     const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
     if (flow.tries > 0 && at_once && gate_open(round, peer))
       links_[peer].report_copies = links_[peer].copies(flow.tries);
@@ -262,9 +264,9 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   timers_.arm_link(peer, now + links_[peer].rtt().timeout(++flow.tries));
 }
 
-// WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was
-// multicast for others meanwhile. It may have heard all of that, closed the operation and said so,
-// which was lost: nobody would speak of it again.
+// WIRE 5.6: handles a peer that did not report that it opened the operation, while its copy of
+// multicast packets waits for that. The peer may have heard the multicast, closed the operation and
+// said so in a report that was lost. No datagram would mention the operation again, so this asks.
 void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;
@@ -287,7 +289,7 @@ void Endpoint::wake_send(Instant now, Round& round, FlowKind kind, Rank peer) {
   outbox_.queue_control(peer);
 }
 
-// Whether the group can do without this rank.
+// Parts if the group can do without this rank; else looks again later.
 void Endpoint::wake_leave(Instant now) {
   if (!departure_.serving()) return;
   Departure::Group group{

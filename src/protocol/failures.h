@@ -1,5 +1,5 @@
-// Collectives that failed here, and why. Reports go on listing them (WIRE 3.5): a rank that waits
-// in one, or opens it only now, must hear the reason, and not take this rank to have left.
+// Collectives that failed here, and why. Reports go on listing them (WIRE 3.5). A rank that waits
+// in one, or opens it only now, must hear the reason, and not conclude that this rank has left.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace leeway::protocol {
 
 class Failures {
  public:
-  // What is told of a failed collective.
+  // Description of a failed collective for reports.
   struct Failure {
     std::uint32_t round = 0;
     std::uint64_t opened = 0;  // collectives that this rank had opened by then
@@ -26,7 +26,7 @@ class Failures {
     StatusCode code = StatusCode::kInternal;
     Rank about = kNoRank;      // the rank that the error names
     Rank first = kNoRank;      // where it failed first, for this reason
-    wire::OperationTag other;  // what that rank means; of a mismatch
+    wire::OperationTag other;  // for a mismatch: tag of the operation that rank `about` means
     // By rank, where ranks compare in pairs; else empty.
     std::vector<std::uint64_t> pair_sends;
     std::vector<std::uint64_t> pair_receives;
@@ -34,8 +34,9 @@ class Failures {
 
   void add(Failure failure) { latest_[count_++ % latest_.size()] = std::move(failure); }
 
-  // Adds recent failures, the latest first, to a report to `peer`, unless the collective is listed
-  // already. The report has `room` bytes. `opened`: collectives that this rank has opened by now.
+  // Adds recent failures, latest first, to a report to `peer`, unless the collective is listed
+  // already. The report may have `room` bytes. `opened`: collectives that this rank has opened by
+  // now.
   void list(Rank peer, std::uint64_t opened, std::size_t room, wire::Report& report) const {
     const std::size_t kept = std::min<std::size_t>(count_, latest_.size());
     for (std::size_t ago = 1; ago <= kept; ++ago) {
@@ -72,19 +73,19 @@ class Failures {
   }
 
   std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring
-  std::uint32_t count_ = 0;                               // ever
+  std::uint32_t count_ = 0;                               // of all failures ever
 };
 
-// Failures of collectives that this rank has not opened yet, as peers told them. Nobody may say
-// them again: a stand-in sends nothing that a peer could answer.
+// Failures of collectives that this rank has not opened yet, as peers reported them. They are kept
+// because they may not be reported again: a stand-in sends nothing that a peer could answer.
 class HeardFailures {
  public:
   struct Heard {
-    Rank from = kNoRank;  // kNoRank: nothing
+    Rank from = kNoRank;  // kNoRank: no failure was heard
     wire::OpenRound entry;
   };
 
-  // The first that is said of a collective counts.
+  // The first report about a collective counts.
   void hear(Rank from, const wire::OpenRound& entry) {
     for (const Heard& heard : heard_) {
       if (heard.from != kNoRank && heard.entry.round == entry.round) return;
@@ -92,7 +93,8 @@ class HeardFailures {
     heard_[next_++ % heard_.size()] = {from, entry};
   }
 
-  // The failure that was told of this collective, of which nothing more is known.
+  // Returns the failure that was heard of this collective, and forgets it. `from` is kNoRank if
+  // none was heard.
   Heard take(std::uint32_t round) {
     for (Heard& heard : heard_) {
       if (heard.from != kNoRank && heard.entry.round == round) return std::exchange(heard, {});

@@ -40,7 +40,7 @@ bool ReceiveFlow::ask_early(const ChunkWatch::Left& left) {
   const std::uint64_t lost = left.packets & ~arrived.word(left.word);
   if (lost == 0) return false;
   early.set_in_word(left.word, lost);
-  // What is due already, and has not been written, is part of this request.
+  // A request that is due already and has not been written becomes part of this one.
   const bool due = request_due && early_pass == requested_pass;
   request_word = due ? std::min(request_word, left.word) : left.word;
   request_end = due ? std::max(request_end, left.word + 1) : left.word + 1;
@@ -100,18 +100,19 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
   if (early && (left.size() == 0 || repair.attempt < aside)) return Request::ignored;
   const std::uint32_t first_word = repair.base / 64;
   if (first_word + repair.words > wanted.words()) return Request::refused;
-  if (early && repair.attempt > aside) {  // of another chunk
+  if (early && repair.attempt > aside) {  // for another chunk
     aside = repair.attempt;
     wanted_base = 0;
   }
-  if (!early && repair.attempt > pass) {  // a new request replaces what is left of the one before
+  if (!early && repair.attempt > pass) {  // a new request replaces the rest of the one before
     pass = repair.attempt;
     wanted.clear();
     wanted_count = 0;
     wanted_base = 0;
     repair_position = {};
   }
-  if (first_word < wanted_base) return Request::ignored;  // a copy of one that was merged before
+  // A copy of a request that was merged before.
+  if (first_word < wanted_base) return Request::ignored;
   wanted_base = first_word + repair.words;
   for (std::uint32_t w = 0; w < repair.words; ++w) {
     std::uint64_t bits;

@@ -1,5 +1,4 @@
-// One directed stream of packets between two ranks within one phase of one operation: both of its
-// ends.
+// Both ends of one directed stream of packets between two ranks, within one phase of one operation.
 #pragma once
 
 #include <cmath>
@@ -19,127 +18,129 @@
 
 namespace leeway::protocol {
 
-// The sender's end: a first pass over all packets in permuted order, then answers to repair
-// requests.
+// Sender's end: a first pass over all packets in permuted order, then answers to repair requests.
 struct SendFlow {
-  std::uint32_t packets = 0;  // 0: nothing to send in this phase
+  std::uint32_t packets = 0;  // 0 if there is nothing to send in this phase
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
   float weight = 1.0f;  // c of our contribution to this receiver
-  // The first pass runs in the phase's GroupPass; `cursor` takes over where it leaves
+  // The first pass runs in the phase's GroupPass; `cursor` takes over at its position.
   bool grouped = false;
   bool settled = false;  // the receiver wants no more (or nothing was to be sent)
-  // A report told, after the receiver settled it, whether it used any of this:
+  // A report told, after the receiver settled this flow, whether it used any packet of it.
   bool informed = false;
-  bool missed = false;     // it used nothing. False while not informed
+  bool missed = false;     // it used none; false while not informed
   bool end_due = false;    // an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
-  bool pass_over = false;  // everything of `pass` has been handed out
-  // The first pass of a short flow is so many copies of it (WIRE 2.12), of which some are over;
-  // decided when its first packet is sent.
+  bool pass_over = false;  // all packets of `pass` have been handed out
+  // The first pass of a short flow consists of this many copies of it (WIRE 2.12); `copies_over` of
+  // them are complete. Decided when its first packet is sent.
   std::uint32_t copies = 1;
   std::uint32_t copies_over = 0;
-  // The first pass ends with so much parity (WIRE 2.10); decided when its last packet is sent.
+  // The first pass ends with this many parities (WIRE 2.10). Decided when its last packet is sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // Repeat the END unless settled by then; before it, see ask_gated()
+  // When to repeat the END unless the flow is settled by then. Before the END, see ask_gated().
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  // Packets of the first pass that have left: no others are sent again before it is over. Without
-  // bits: none is.
+  // Packets of the first pass that have left. Only these are sent again before the pass is over. A
+  // bitmap without bits means none.
   Bitmap left;
   std::uint16_t aside = 0;  // request that is answered within the first pass
   Bitmap wanted;            // packets asked for again
   std::uint32_t wanted_count = 0;
   std::uint32_t wanted_from = 0;   // scan position in `wanted`
   std::uint32_t wanted_base = 0;   // request datagrams below this word were merged already
-  PacketPosition repair_position;  // of the packet that is next in this repair pass
+  PacketPosition repair_position;  // position of the next packet in this repair pass
   std::uint64_t repairs = 0;       // packets sent again
   std::uint64_t sent = 0;
 
   bool open() const { return packets != 0 && !settled; }
   bool first_pass() const { return pass == 0; }
-  // All of the first pass has been handed out.
+  // Returns true if all of the first pass has been handed out.
   bool passed() const {
     return cursor.exhausted() && copies_over + 1 == copies && parities_sent == parities;
   }
   // Packets asked for again go before the rest of the first pass.
   bool repairs_aside() const { return first_pass() && wanted_count > 0; }
-  // Packets that have left once.
+  // Number of packets that have left at least once.
   std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
-  // Merges what the receiver asks for again into `wanted`. Taken: a pass over it is due.
+  // Merges the packets of a repair request into `wanted`. After `taken` a pass over them is due.
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
-  // The next packet of it; nothing: all have been handed out. From limits::kRepairsPerPacket times
-  // the flow on, over the share `delivered` of datagrams that arrive, one packet a request (WIRE
-  // 5.7).
+  // Returns the next packet of `wanted`, or nullopt if all have been handed out. `delivered` is the
+  // share of datagrams that arrive. After limits::kRepairsPerPacket * packets / delivered repairs,
+  // each request gets only one packet (WIRE 5.7).
   std::optional<PacketIndex> next_repair(double delivered);
 };
 
-// A first pass whose packets are the same for all its members, and go out once for all of them
-// (multicast).
+// Multicast first pass: its packets are the same for all its members, and go out once for all of
+// them.
 struct GroupPass {
-  std::uint32_t members = 0;    // flows that it serves (SendFlow::grouped); 0: there is none
-  Rank first_member = kNoRank;  // stands for all where a flow is asked about
+  // Flows that it serves (SendFlow::grouped); 0 if there is no such pass.
+  std::uint32_t members = 0;
+  Rank first_member = kNoRank;  // stands for all members where a flow is asked for
   schedule::PacketCursor cursor;
-  Instant blocked_since = Instant::infinite_future();  // a member holds the others up
+  Instant blocked_since = Instant::infinite_future();  // since when a member holds the others up
 
   bool open() const { return members != 0; }
 };
 
-// The receiver's end: the ledger. Test-and-set of `arrived` decides what is summed, and never
-// twice.
+// Receiver's end: the ledger. Test-and-set of `arrived` decides which packets are summed, so none
+// is summed twice.
 struct ReceiveFlow {
-  std::uint32_t packets = 0;  // 0: nothing to receive in this phase
+  std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // False: a message of which nothing came. `packets` is the most that the receive has room for.
+  // False for a message of which no datagram came. `packets` is then the most that the receive has
+  // room for.
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
   std::uint32_t repaired = 0;  // came on a later pass, or were computed from parity
   std::uint32_t duplicate = 0;
   std::uint32_t late = 0;
-  // c_i; unknown until something of the sender came
+  // c_i; NaN until a datagram of the sender came
   float weight = std::numeric_limits<float>::quiet_NaN();
   bool finished = false;             // complete, or given up by the delivery class
   bool abandoned = false;            // the sender has left the operation: nothing more will come
   Rank cut_by = kNoRank;             // the rank whose deadline made the sender leave
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
-  std::uint16_t early_pass = 0;      // the last of them before the first pass was over
+  std::uint16_t early_pass = 0;      // the last request before the first pass was over
   bool request_due = false;          // a repair request waits to be sent
-  std::uint32_t request_word = 0;    // where the next datagram of the request starts
+  std::uint32_t request_word = 0;    // first word of the request's next datagram
   std::uint32_t request_end = 0;     // the word behind the request
   std::uint32_t tries = 0;           // consecutive unanswered askings, for back-off
-  std::uint32_t fruitless = 0;       // repair requests in a row of which nothing came
+  std::uint32_t fruitless = 0;       // consecutive repair requests that brought no packet
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
-  // Null: neither parity nor repair within the first pass is expected.
+  // Null if neither parity nor repair within the first pass is expected.
   std::unique_ptr<ParityLedger> parity;
   std::unique_ptr<ChunkWatch> chunks;
-  Bitmap early;  // what the early request that is due asks for
+  Bitmap early;  // packets that the due early request asks for
 
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
   std::uint32_t missing() const { return packets - arrived_count; }
   // Packets are missing, and none of those that came belongs to the first pass.
   bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
-  // Any packet that must come and has not.
+  // Returns true if a packet that must come has not come.
   bool required_missing() const;
-  // Whether the delivery class asks for more than has arrived. `fetch_empty`: also for a flow whose
-  // first pass was lost whole.
+  // Returns true if the delivery class asks for more packets than have arrived. `fetch_empty`: also
+  // for a flow whose first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
-  // The last pass whose end is awaited: answers to early requests are part of the first.
+  // The last pass whose end is awaited. Answers to early requests are part of the first pass.
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
-  // A request for all that is missing becomes due.
+  // Makes a request for all missing packets due.
   void ask_for_all();
-  // Before the first pass is over: a request for what is missing of `left` becomes due. False:
-  // nothing is missing of it.
+  // Makes a request for the missing packets of `left` due, before the first pass is over. Returns
+  // false if none of them is missing.
   bool ask_early(const ChunkWatch::Left& left);
-  // The next datagram of the request that is due: words of missing packets, all or only required
-  // ones, but for those that parity covers. Returns how many words; 0: nothing is wanted any more.
+  // Writes the next datagram of the due request: words of missing packets (all, or only required
+  // ones), without those that parity covers. Returns the number of words, 0 if no packet is wanted
+  // any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
 };
 

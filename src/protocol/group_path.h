@@ -1,9 +1,8 @@
-// What one rank knows about multicast between it and one peer: which of our datagrams to every rank
-// the peer saw, and which of its we saw. Numbering and credit are as Link has them for datagrams to
-// one peer.
+// Multicast between this rank and one peer: which of our datagrams to every rank the peer saw, and
+// which of its datagrams we saw. Numbering and credit work as in Link for datagrams to one peer.
 //
-// Whether a network carries multicast to a peer is found out by trying: who never reports any hears
-// none.
+// Whether a network carries multicast to a peer is found out by trying: a peer that never reports
+// any hears none.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@ namespace leeway::protocol {
 
 class GroupPath {
  public:
-  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). False: it
-  // was never sent.
+  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). Returns
+  // false if that datagram was never sent.
   bool on_report(std::uint32_t sent, std::uint32_t largest) {
     if (after(largest, sent)) return false;
     if (!after(largest, acknowledged_)) return true;
@@ -25,7 +24,7 @@ class GroupPath {
   }
   std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
   bool hears() const { return hears_; }
-  // It reports nothing new: until it does it is sent to alone.
+  // The peer reports nothing new. Until it does, it is sent datagrams of its own.
   void give_up() { hears_ = false; }
 
   // Receiving side.

@@ -8,8 +8,8 @@
 namespace leeway::protocol {
 namespace {
 
-// For how many time-outs of the slowest member those that are ready wait for one that is not. A
-// copy of its own costs the sender as much as the whole pass does, so that hurry does not pay.
+// Time-outs of the slowest member for which ready members wait for one that is not. A copy for it
+// alone costs the sender as much as the whole pass, so hurry does not pay.
 constexpr int kPatience = 8;
 
 // With one receiver there is nothing to share.
@@ -65,7 +65,7 @@ std::uint32_t GroupSender::window_left(Rank peer) const {
 std::uint32_t GroupSender::credit(const Round& round, FlowKind kind, Rank peer) const {
   const std::uint32_t credit = window_left(peer);
   if (links_[peer].has_opened(round.number, /*message=*/false)) return credit;
-  // WIRE 2.4: eager packets only
+  // WIRE 2.4: eager packets only.
   const std::uint32_t position = round.phase(kind).group.cursor.position().value;
   return std::min(credit, limits::kEagerPackets - std::min(position, limits::kEagerPackets));
 }

@@ -1,8 +1,8 @@
 // Multicast: first passes whose packets are the same for all receivers go out once for all of them.
-// Knows who takes part, how much may be sent and who holds the others up; Endpoint sends.
+// This class knows the members, their credit and which ones hold the others up; Endpoint sends.
 //
-// What one receiver needs alone (a copy because it does not hear, came late or fell behind, a
-// repair, an END) it gets as without multicast.
+// Datagrams for one receiver go out as without multicast: an END, a repair, or a copy because it
+// does not hear multicast, came late or fell behind.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,31 @@ namespace leeway::protocol {
 
 class GroupSender {
  public:
-  // `links` by peer; they outlive this. Off: the transport has no multicast.
+  // `on` is false if the transport has no multicast. `links` by peer; they must outlive this.
   GroupSender(bool on, const std::vector<Link>& links) : on_(on), links_(links) {}
 
   bool on() const { return on_; }
-  // A receiver that is to get a flow alone may hear it all the same, sent to every rank for others.
+  // Returns true if a receiver that is to get a flow alone may have heard its packets in multicast
+  // to the others.
   bool may_have_heard(const PhasePlan& plan) const { return on_ && plan.same_for_all; }
 
   // Multicast datagrams are numbered apart, by one count for all receivers (WIRE 1.5).
   std::uint32_t take_sequence() { return ++sent_; }
   std::uint32_t sent() const { return sent_; }
 
-  // The receivers that hear multicast share a pass, if there are several; whether they do.
+  // Forms a shared pass of the receivers that hear multicast, if there are at least two. Returns
+  // true if it did.
   bool form(PhaseState& phase, const PhasePlan& plan) const;
-  // The peer goes on alone, from where the pass is.
+  // The peer leaves the pass, and goes on alone from its position.
   static void leave(PhaseState& phase, Rank peer);
 
-  // As many datagrams as all members have room for (WIRE 3.10), or one of them.
+  // Returns the number of datagrams for which all members, or one of them, have room (WIRE 3.10).
   std::uint32_t credit(const Round& round, FlowKind kind) const;
   std::uint32_t credit(const Round& round, FlowKind kind, Rank peer) const;
 
-  // There is no credit: when the others will have waited long enough.
+  // Called when there is no credit. Returns when the other members will have waited long enough.
   Instant wait(Instant now, Round& round, FlowKind kind);
-  // They have, by now; else when they will have. Infinite future: nobody waits.
+  // Returns when the ready members will have waited long enough; infinite future if none waits.
   Instant patience_ends(const Round& round, FlowKind kind) const;
 
   // A pass without credit asks for reports after a time-out.
@@ -62,7 +64,7 @@ class GroupSender {
 
   bool on_;
   const std::vector<Link>& links_;
-  std::uint32_t sent_ = 0;  // the number of the latest
+  std::uint32_t sent_ = 0;  // number of the latest datagram
   bool probe_due_ = false;
   Instant probe_at_ = Instant::infinite_future();
 };

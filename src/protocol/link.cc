@@ -14,8 +14,8 @@ bool Link::on_report(Instant now, const PathReport& report) {
   const std::uint32_t in_flight = path_->in_flight();
   if (!path_->on_report(now, report)) return false;
   answered |= report.largest_sequence != 0;
-  if (path_->in_flight() == in_flight) return true;  // nothing new, or overtaken by a later report
-  // While there is still no credit, what is sent to get some must not grow with the answers.
+  if (path_->in_flight() == in_flight) return true;  // nothing new, or a late report
+  // While there is still no credit, the number of probes for it must not grow with the answers.
   if (path_->credit() > 0) probe_tries = 0;
   probe_at = Instant::infinite_future();
   return true;

@@ -1,6 +1,6 @@
-// What a communicator knows about one of its peers: how far the peer has come, its arrival rhythm,
-// and what is to be said to it. Numbers, credit and round trip belong to the path (path.h), which
-// all communicators of two processes share.
+// State of a communicator for one of its peers: how far the peer has come, its arrival rhythm, and
+// the control datagrams that are due to it. Numbers, credit and round trip belong to the path
+// (path.h), which all communicators of two processes share.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 
 namespace leeway::protocol {
 
-// Mean time between consecutive arrivals of a link while something was on its way.
+// Mean time between consecutive arrivals of a link while datagrams were on their way.
 class ArrivalGap {
  public:
   void on_arrival(Instant now);
-  // Nothing was on its way before `since`: the first arrival after it starts a new series.
+  // No datagram was on its way before `since`: the first arrival after it starts a new series.
   void pause_until(Instant since) {
     if (last_ < since) last_.ns = 0;
   }
@@ -34,15 +34,16 @@ class ArrivalGap {
 
 class Link {
  public:
-  // Before anything else. The path outlives the link.
+  // Called before any other method. The path must outlive the link.
   void attach(Path& path) { path_ = &path; }
   Path& path() { return *path_; }
   const Path& path() const { return *path_; }
   const RoundTrip& rtt() const { return path_->rtt; }
-  // How often a control datagram is sent at once.
+  // Returns the number of copies of a control datagram that are sent at once.
   int copies(std::uint32_t tries = 0) const { return path_->copies(tries); }
 
-  // A report of the peer; false if it claims more than was sent (then nothing changes).
+  // Takes in a report of the peer. Returns false if it claims more than was sent (then nothing
+  // changes).
   bool on_report(Instant now, const PathReport& report);
   void on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes);
   void on_group_arrival(Instant now, std::uint32_t sequence);
@@ -53,12 +54,14 @@ class Link {
     path_->on_reported();
     group.on_reported();
   }
-  // Since anything came that had not been overtaken, multicast or not.
+  // Time since the newest arrival by number, multicast or not. A datagram that was overtaken does
+  // not count.
   Duration silence(Instant now) const { return now - latest_at_; }
 
-  // How long nothing must have come after the sender said that it was done: time for overtaken
-  // packets to arrive. Where what is missing will be asked for, impatience costs a copy of what was
-  // overtaken, patience a part of every repair; where it is given up, the loss of it.
+  // Returns how long nothing must have come after the sender said that it was done. This leaves
+  // time for overtaken packets to arrive. If missing packets will be asked for, a short wait costs
+  // a copy of each overtaken one, and a long wait delays every repair. If they are given up
+  // (`gives_up`), a short wait costs the overtaken packets.
   Duration quiet_time(bool gives_up) const {
     const Duration gaps = 2 * gap.mean();
     return std::min(gives_up ? std::max(gaps, rtt().smoothed() / 4) : gaps, rtt().timeout());
@@ -67,40 +70,41 @@ class Link {
   ArrivalGap gap;
   GroupPath group;
 
-  // What the peer said about itself.
+  // Progress that the peer reported.
   std::uint32_t peer_opened_below = 0;
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
-  bool heard = false;                         // anything valid came of it
+  bool heard = false;                         // a valid datagram of it came
   bool answered = false;                      // it has reported a datagram of ours
   bool gone = false;                          // it said good-bye, or is dead
   bool dead = false;                          // it was given up (WIRE 6.6)
   bool gave_us_up = false;                    // it has said so (WIRE 6.7)
-  bool content = false;                       // it wants nothing more of this rank, which leaves
+  bool content = false;                       // it wants nothing more from this rank, which leaves
 
-  // Whether the peer has opened an operation, as far as it said.
+  // Returns true if the peer has reported that it opened an operation.
   bool has_opened(std::uint32_t number, bool message) const {
     return after(message ? peer_point_opened_below : peer_opened_below, number);
   }
 
   MissedRounds missed;  // collectives for which it came too late here
 
-  Watch watch;  // whether it lives
+  Watch watch;  // finds out whether the peer lives
 
-  // Work waiting to be sent.
-  bool given_up_due = false;  // to one that is dead, and nothing else (WIRE 6.7)
+  // Control datagrams waiting to be sent.
+  bool given_up_due = false;  // the only one that a dead peer gets (WIRE 6.7)
   bool report_due = false;
-  int report_copies = 0;  // so many at least: what it says may have been lost before
+  int report_copies = 0;  // least number of copies: earlier reports may have been lost
   bool probe_due = false;
 
-  // The peer's probe waits for its turn (WIRE 6.10), and when it is the next one's.
+  // When a delayed answer to the peer's probe is due (WIRE 6.10), and from when the next probe is
+  // answered at once.
   Instant answer_at = Instant::infinite_future();
   Instant next_answer_at{0};
 
-  Instant report_at = Instant::infinite_future();  // a delayed report, about:
-  // Flows from the peer settled since the last report
+  Instant report_at = Instant::infinite_future();  // when a delayed report is due
+  // Flows from the peer settled since the last report.
   std::uint32_t unreported_settles = 0;
-  // One of them was a receive, which only a report can tell
+  // One of them was a receive, which only a report can tell.
   bool point_unreported = false;
   Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;

@@ -1,4 +1,4 @@
-// Whether the datagrams of a path are lost each by itself or in bursts.
+// Measures whether the datagrams of a path are lost independently or in bursts.
 #pragma once
 
 #include <algorithm>
@@ -6,19 +6,20 @@
 
 namespace leeway::protocol {
 
-// The numbers of losses in stretches of datagrams vary by their mean where losses are independent,
-// and by more where they come in bursts: for bursts of geometric length with mean b by 2b - 1 times
-// the mean, in stretches that are much longer.
+// The number of losses in a stretch of datagrams varies by its mean if losses are independent, and
+// by more if they come in bursts. For bursts of geometric length with mean b, its variance is 2b -
+// 1 times the mean, in stretches that are much longer than bursts.
 class LossBursts {
  public:
-  // Of `covered` more datagrams so many are missing; `share` of all are, smoothed.
+  // Notes that `missing` of `covered` more datagrams are lost. `share` is the smoothed share of all
+  // that are.
   void note(std::uint32_t covered, std::int32_t missing, double share) {
     covered_ += covered;
     missing_ += missing;
     if (covered_ < kStretch) return;
     const double expected = share * covered_;
     const double off = missing_ - expected;
-    // Smoothed alike, so that stretches with few losses expected count for as little.
+    // Both are smoothed alike, so that stretches with few expected losses have little weight.
     squares_ += (off * off - squares_) / kStretches;
     expected_ += (expected - expected_) / kStretches;
     ++stretches_;
@@ -26,7 +27,8 @@ class LossBursts {
     missing_ = 0;
   }
 
-  // Variance over mean. 1 until enough was seen, and where it is not more than chance explains.
+  // Returns the variance over the mean. It is 1 until enough was seen, and where chance explains a
+  // larger value.
   double dispersion() const {
     if (stretches_ < kStretches || expected_ <= 0.0) return 1.0;
     const double dispersion = squares_ / expected_;
@@ -34,10 +36,10 @@ class LossBursts {
   }
 
  private:
-  // Several bursts of some ten, and soon over.
+  // A stretch holds several bursts of about ten datagrams, and is soon over.
   static constexpr std::uint32_t kStretch = 64;
   static constexpr int kStretches = 32;
-  // Of 32 squares the mean has a standard error of a quarter.
+  // The mean of 32 squares has a standard error of a quarter.
   static constexpr double kByChance = 2.0;
   static constexpr double kMost = 64.0;
 

@@ -1,4 +1,4 @@
-// What the error says where ranks mean different operations, or a peer's call failed.
+// Errors for ranks that mean different operations, and for calls that failed at a peer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace leeway::protocol {
 // A message is longer than the receive that it meets.
 Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room);
 
-// Of an uneven all_to_all: the sender's count is not the one that the receiver gave.
+// In an uneven all_to_all, the sender's count is not the one that the receiver gave.
 Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected);
 
@@ -21,18 +21,19 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
 Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
                 std::span<const Rank> names);
 
-// Whether a peer refused its own call. What it meant is not known then.
+// Returns true if a peer refused its own call. The operation that it meant is not known then.
 bool is_refusal(StatusCode code);
-// Whether a peer's failure means that it and this rank make different calls. Then the collective
-// fails on all ranks, whatever its class.
+// Returns true if a peer's failure means that it and this rank make different calls. Then the
+// collective fails on all ranks, whatever its delivery class.
 bool makes_another_call(StatusCode code);
 
-// What a peer did that no longer waits for this rank.
+// Text about a peer that no longer waits for this rank.
 inline constexpr const char* kGaveUsUp =
     "gave this rank up as dead, having heard nothing of it for its peer time-out: was this process "
     "stopped?";
 
-// The collective has failed at a peer, whose report says why; `about` as in wire::OpenRound.
+// The collective has failed at a peer, whose report gives the reason. `about` is as in
+// wire::OpenRound.
 Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
                     std::span<const Rank> names);
 

@@ -1,5 +1,5 @@
-// The collectives of late whose reduce half was settled without any packet of one peer: what a
-// report tells it (WIRE 3.9).
+// The latest collectives whose reduce half was settled without any packet of one peer. A report
+// tells the peer (WIRE 3.9).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace leeway::protocol {
 
 class MissedRounds {
  public:
-  // Collective `number` is one; those below `opened_below` have been opened.
+  // Notes collective `number`. All those below `opened_below` have been opened.
   void note(std::uint32_t number, std::uint32_t opened_below) {
     bits_ = bits(opened_below);
     below_ = opened_below;
@@ -24,8 +24,8 @@ class MissedRounds {
   }
 
  private:
-  std::uint32_t bits_ = 0;   // as of
-  std::uint32_t below_ = 0;  // this
+  std::uint32_t bits_ = 0;   // relative to below_
+  std::uint32_t below_ = 0;  // collectives below this number had been opened
 };
 
 }  // namespace leeway::protocol

@@ -1,5 +1,5 @@
-// Whom there is something to send to: control datagrams go before data, peers take turns, and each
-// waits at most once in either queue.
+// Queue of peers that datagrams are to be sent to. Control datagrams go before data, peers are
+// served in rotation, and each waits at most once in either queue.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Outbox {
 
   bool control_empty() const { return control_.empty(); }
   bool data_empty() const { return data_.empty(); }
-  // The next in turn, which may be queued again from then on.
+  // Returns the next peer, which may be queued again from then on.
   std::optional<Rank> next_control() {
     if (control_.empty()) return std::nullopt;
     const Rank peer = control_.pop();
@@ -52,7 +52,7 @@ class Outbox {
 
   RingQueue<Rank> control_;
   RingQueue<Rank> data_;
-  std::vector<std::uint8_t> queued_;  // by peer: in which queues
+  std::vector<std::uint8_t> queued_;  // by peer: the queues that it waits in
   std::uint8_t group_queued_ = 0;
 };
 

@@ -43,15 +43,15 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
     rtt = RoundTrip(initial_rtt);
   }
   set_window(window, peers_window);
-  // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
-  // larger memory from before serves a smaller window, too.
+  // Control datagrams are sent beyond the window. Twice its size covers all that may be unreported.
+  // A larger memory from before serves a smaller window, too.
   const std::size_t most = std::max(window_, window_most);
   if (!sent_at_.empty()) return;
   remembered_ = std::bit_ceil(2 * most);
   sent_at_.assign(std::min(remembered_, kRememberedFirst), Instant{0});
 }
 
-// A window may be large, and most of it is never used.
+// Doubles the memory. It starts small because a window may be large, and most of it is never used.
 void Path::remember_more() {
   std::vector<Instant> more(2 * sent_at_.size(), Instant{0});
   for (std::size_t i = 1; i <= sent_at_.size(); ++i) {
@@ -66,7 +66,7 @@ void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
   memory_ = std::min(window, kMemoryMax);
   known_ = known_ == 0 ? std::min(memory_, kKnownFirst) : std::min(known_, memory_);
   open_ = std::min(window_, limit_);
-  // Never after every single datagram: reports are datagrams too and would answer each other for
+  // Never after every single datagram: reports are datagrams too, and would answer each other for
   // ever.
   const std::uint32_t reported = peers_window == 0 ? window_ : std::min(window_, peers_window);
   report_every_ = std::max<std::uint32_t>(reported / 4, 2);
@@ -85,7 +85,8 @@ std::uint32_t Path::take_sequence(Instant now) {
 }
 
 double Path::sent_in_round_trip(Instant now) const {
-  constexpr double kStretchMax = 4.0;  // what leaves in one train says nothing of a pace
+  // Most by which the pace is extrapolated: datagrams that leave in one train tell nothing of it.
+  constexpr double kStretchMax = 4.0;
   const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;
   const Duration span = now - sent_at_[(next_sequence_ - some) & (sent_at_.size() - 1)];
@@ -97,12 +98,13 @@ double Path::sent_in_round_trip(Instant now) const {
 bool Path::on_report(Instant now, const PathReport& report) {
   const std::uint32_t largest = report.largest_sequence;
   if (!after(next_sequence_, largest)) return false;
-  // Nothing new, or overtaken by a later report
+  // Nothing new, or overtaken by a later report.
   if (!after(largest, reported_.largest_sequence)) return true;
   const std::uint32_t covered = largest - reported_.largest_sequence;
   const std::uint32_t arrived = std::min(report.received - reported_.received, covered);
-  // The first ones say what there is to know; what they say is in doubt while they are few. What
-  // asks only whether a path is lossy at all waits until it is sure.
+  // The estimates of losses (`share`) learn fast from the first reports, and their bounds are wide
+  // while datagrams are few. delivered_ (`sure`) only decides whether a path is lossy at all, so it
+  // moves slowly.
   const double share = static_cast<double>(covered) / (covered + known_);
   const double sure = static_cast<double>(covered) / (covered + memory_);
   known_ = std::min(known_ + covered, memory_);

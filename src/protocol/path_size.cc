@@ -8,30 +8,32 @@
 namespace leeway::protocol {
 namespace {
 
-// Payloads of UDP worth trying beside the longest one: 576 bytes, which IPv4 promises, and 1,000,
-// each less headers; the base; 1,500 bytes of Ethernet less a tunnel's headers, less those of IPv6,
-// less those of IPv4; InfiniBand's; a jumbo frame's.
+// UDP payloads worth trying beside the longest one:
+// - 576 bytes, which IPv4 promises, and 1,000, each less headers;
+// - the base;
+// - 1,500 bytes of Ethernet less a tunnel's headers, less those of IPv6, less those of IPv4;
+// - InfiniBand's, and a jumbo frame's.
 constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
                                                4000, 8972};
 
 // Probes of each size before it is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
 constexpr int kTriesMax = 3;
 
-// Between tries while nothing is heard of the peer.
+// Longest pause between tries while the peer is not heard.
 constexpr Duration kUnheardPauseMax = std::chrono::seconds(1);
 
-// A path has become narrower when so many long datagrams in a row were lost, over this many round
-// trips, and so many short ones arrived meanwhile. Where a tenth is lost, ten in a row are lost
-// once in 10^10.
+// A path has become narrower when three things hold. At least kLongsLost long datagrams in a row
+// were lost, over at least kRoundTrips round trips. Meanwhile at least kShortsArrived datagrams
+// arrived, all short. Where a tenth is lost, ten in a row are lost once in 10^10.
 constexpr std::uint32_t kLongsLost = 10;
 constexpr std::uint32_t kShortsArrived = 3;
 constexpr int kRoundTrips = 2;
 
-// Of so many, whether the path still carries their length is asked: where rounds are small, ten
-// would take many rounds.
+// Long datagrams lost in a row after which probes ask whether the path still carries their length.
+// Where rounds are small, ten would take many rounds.
 constexpr std::uint32_t kLongsSuspect = 3;
 
-// Trains that may be unreported. Of older ones nothing is known.
+// Trains that may be unreported. Older ones are forgotten.
 constexpr std::size_t kDepartedMax = 256;
 
 }  // namespace
@@ -62,20 +64,21 @@ void PathSize::rest(Instant now) {
   wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
-// The sizes in turn, and the longest one behind them.
+// The sizes in rotation, and the longest one behind them.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
   if (index == kSizes.size()) return most();
   const std::size_t bytes = kSizes[index] - around();
   return bytes < most() && !top_alone_ ? std::optional(bytes) : std::nullopt;
 }
 
-// Mostly the interface's own length passes, which one probe shows. Only if that one is not answered
-// a try is a probe of every length that is not known to pass, the base and less among them.
+// Usually the interface's own length passes, and one probe shows that. Only if that probe is not
+// answered, a try probes every length that is not known to pass, including the base and shorter
+// ones.
 std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
   if (now < wake_at_) return std::nullopt;
   if (verifying_) return poll_verifying(now, timeout);
   if (resting_) search(now);
-  // A peer that nothing was heard of meanwhile may be away, and the try says nothing of lengths.
+  // A peer that was not heard meanwhile may be away. Then the try tells nothing of lengths.
   if (next_candidate_ == 0 && tries_ > 0 && least_ == 0 && !heard_) {
     --tries_;
     ++unheard_;
@@ -118,7 +121,8 @@ std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout)
 
 bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
   if (!begun_ || !after(next_number_, number)) return false;
-  if (after(first_number_, number)) return true;  // of an earlier search, perhaps of longer ones
+  // Answers an earlier search, perhaps for longer ones.
+  if (after(first_number_, number)) return true;
   if (bytes > most()) return false;
   least_ = std::max(least_, std::min(bytes, base_));
   if (verifying_ && bytes == bytes_) {
@@ -193,10 +197,11 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
   return covered;
 }
 
-// Whether no long datagram is among those that arrived. None has come where they are no more, and
-// no more bytes, than the short ones, or no more bytes than any long one has. Where they are more
-// than the short ones, the network has made copies: then they must have the short ones' mean
-// length, and one long datagram would be too much.
+// Returns true if no long datagram can be among those that arrived. There are three cases:
+// - No more bytes arrived than one long datagram has.
+// - No more datagrams arrived than short ones were sent, and no more bytes.
+// - More datagrams arrived than short ones were sent, so the network has made copies. Then all must
+//   have the short ones' mean length, and one long datagram would be too much.
 bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered) const {
   if (arrivals.received_bytes <= base_) return true;
   if (covered.shorts == 0) return false;
@@ -205,13 +210,13 @@ bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered
          covered.short_bytes * std::uint64_t{arrivals.received} + covered.shorts * base_ / 2;
 }
 
-// A report tells how many arrived, and how many bytes.
+// A report tells how many datagrams arrived, and how many bytes.
 void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
   if (departed_.empty()) return;
   heard_ = heard_ || arrivals.received > 0;
   const Covered covered = cover(arrivals.largest);
   if (!all_short(arrivals, covered)) {
-    // Else perhaps copies of the longest of the short ones: that says nothing.
+    // Otherwise they may be copies of the longest short datagram, which tells nothing.
     if (arrivals.received_bytes > std::uint64_t{arrivals.received} * covered.short_most)
       longs_lost_ = shorts_arrived_ = 0;
     return;

@@ -1,9 +1,9 @@
-// How long a datagram may be on one path (RFC 8899, WIRE 10.2, 10.5).
+// Finds how long a datagram may be on one path (RFC 8899, WIRE 10.2, 10.5).
 //
-// Padded probes find out; nothing else tells, since messages of routers may be forged or lost. A
-// path starts at a size that nearly every network carries. Longer datagrams that vanish while short
-// ones arrive mean that the path has become narrower: it is used at that size again, and searched
-// anew. Three of them are a suspicion that probes look into; ten are proof.
+// It asks by padded probes only, since messages of routers may be forged or lost. A path starts at
+// a size that nearly every network carries. If longer datagrams vanish while short ones arrive, the
+// path has become narrower: it goes back to that size, and searches anew. Three of them are a
+// suspicion that probes look into; ten are proof.
 //
 // Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
 #pragma once
@@ -19,18 +19,18 @@
 
 namespace leeway::protocol {
 
-// What all paths of a process have in common.
+// Settings that all paths of a process share.
 struct SizeLimits {
-  // The longest datagram that this process can send; 0: paths carry whatever it sends, and nothing
+  // Longest datagram that this process can send. With 0, paths carry whatever it sends, and nothing
   // is searched.
   std::size_t most = 0;
-  // Bytes that a seal adds to each.
+  // Bytes that a seal adds to each datagram.
   std::size_t around = 0;
-  // How long a path stays as it was found before longer datagrams are tried again.
+  // How long a path keeps the size it found before longer datagrams are tried again.
   Duration raise = std::chrono::seconds(600);
 };
 
-// Payload of UDP that every path is taken to carry (RFC 8899 5.1.2): IPv6 promises 1,280 bytes.
+// UDP payload that every path is taken to carry (RFC 8899 5.1.2): IPv6 promises 1,280 bytes.
 inline constexpr std::size_t kBaseDatagramBytes = 1200;
 
 struct SizeProbe {
@@ -38,67 +38,69 @@ struct SizeProbe {
   std::size_t bytes = 0;
 };
 
-// What a report says of the datagrams that it is the first to cover.
+// Arrivals among the datagrams that a report is the first to cover.
 struct CoveredArrivals {
-  std::uint32_t largest = 0;  // it covers those up to this number
+  std::uint32_t largest = 0;  // the report covers datagrams up to this number
   std::uint32_t received = 0;
   std::uint32_t received_bytes = 0;
 };
 
 class PathSize {
  public:
-  // Before anything is sent.
+  // Called before any datagram is sent.
   void configure(const SizeLimits& limits);
-  // The longest datagram that the path carries, as far as is known.
+  // Longest datagram that the path is known to carry.
   std::size_t bytes() const { return bytes_; }
   std::size_t base() const { return base_; }
-  // A search has shown that not even the shortest length of all passes, while shorter datagrams
-  // did.
+  // Returns true if a search has shown that not even the shortest length of all passes, while
+  // shorter datagrams did.
   bool too_narrow() const { return settled() && searches() && least_ == 0; }
-  // Nothing is being looked for: bytes() is what there is.
+  // Returns true if no search is going on, so that bytes() is final for now.
   bool settled() const { return !searches() || resting_; }
 
   // The path has been heard, and its round trip is known. Only the first call counts.
   void begin(Instant now);
   // The path leads elsewhere now.
   void begin_anew(Instant now);
-  // Through others, who add so many bytes to each datagram besides.
+  // The path leads through relays, which add `further` bytes to each datagram besides.
   void begin_anew(Instant now, std::size_t further);
   // When poll() is due.
   Instant wake_at() const { return wake_at_; }
-  // The next probe to send. `timeout`: how long an answer may take.
+  // Returns the next probe to send. `timeout` is how long an answer may take.
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
-  // The next probe waits as long as one that raises a settled size.
+  // Makes the next probe wait as long as one that raises a settled size.
   void postpone(Instant now) { wake_at_ = now + limits_.raise; }
-  // False: it answers nothing that was ever asked.
+  // Takes in an answer to a probe. Returns false if it answers nothing that was ever asked.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);
 
-  // A train left, whose last datagram has that number. Datagrams are as long as on the wire.
+  // A train (GSO batch) left; `last` is the number of its last datagram. Lengths are those on the
+  // wire.
   void on_sent(std::uint32_t last, std::uint32_t datagrams, std::size_t segment_bytes,
                std::size_t last_bytes);
-  // Of the datagrams that a report covers; each report covers later ones.
+  // Takes in arrivals of the datagrams that a report covers. Each report covers later ones.
   void on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt);
   // The system refuses a datagram of this length on this path.
   void on_refused(Instant now, std::size_t bytes);
 
-  // Datagrams that were lost for their length, since this was asked last: no sign of congestion.
+  // Returns the number of datagrams lost for their length since the last call. They are no sign of
+  // congestion.
   std::uint32_t take_lost_for_length();
-  // How often the path became narrower.
+  // Number of times that the path became narrower.
   std::uint32_t falls() const { return falls_; }
 
  private:
-  // A train of which datagrams are not reported yet.
+  // A train with datagrams that are not reported yet.
   struct Departed {
     std::uint32_t last = 0;
     std::uint32_t datagrams = 0;
-    std::uint32_t longs = 0;        // of these, the first ones: longer than the base
-    std::uint32_t short_bytes = 0;  // of one that is not
+    std::uint32_t longs = 0;  // number of long datagrams, which come first: longer than the base
+    std::uint32_t short_bytes = 0;  // length of a short one
   };
   struct Covered {
     std::uint32_t longs = 0;
     std::uint32_t shorts = 0;
     std::uint32_t short_bytes = 0;
-    std::uint32_t short_most = 0;  // of one
+    std::uint32_t short_most = 0;  // length of the longest short one
   };
 
   bool searches() const { return most() > base_; }
@@ -116,7 +118,7 @@ class PathSize {
   SizeLimits limits_;
   std::size_t further_ = 0;  // bytes that relays add
   std::size_t base_ = SIZE_MAX;
-  std::size_t least_ = 0;  // the longest probe up to the base that was answered; 0: none
+  std::size_t least_ = 0;  // longest probe up to the base that was answered; 0 if none
   std::size_t bytes_ = SIZE_MAX;
 
   Instant wake_at_ = Instant::infinite_future();
@@ -126,16 +128,16 @@ class PathSize {
   bool verifying_ = false;  // asks whether bytes_ still passes
   bool heard_ = false;      // a report told of arrivals since the try
   int tries_ = 0;
-  int unheard_ = 0;  // tries that did not count, since nothing was heard
+  int unheard_ = 0;  // tries that did not count, since the peer was not heard
   std::size_t next_candidate_ = 0;
   std::uint32_t next_number_ = 1;
-  std::uint32_t first_number_ = 1;  // of this search
+  std::uint32_t first_number_ = 1;  // first number of this search
 
   std::vector<Departed> departed_;  // a ring
   std::size_t first_departed_ = 0;
   std::size_t departed_count_ = 0;
 
-  // Since a long datagram was last known to have arrived
+  // Counts since a long datagram was last known to have arrived.
   std::uint32_t longs_lost_ = 0;
   std::uint32_t shorts_arrived_ = 0;
   Instant losing_since_{0};

@@ -1,6 +1,7 @@
-// The messages (send/recv) between this rank and one peer. Any number may be open; only the oldest
-// of each tag and direction talk, so that what a datagram or a wake-up costs does not grow with
-// what is posted of a tag.
+// Messages (send/recv) between this rank and one peer. Any number may be open. Only the oldest
+// limits::kTalkingMessagesMax of each tag and direction *talk*: they are sent, asked for and
+// reported. So the cost of a datagram or a wake-up does not grow with the number of messages posted
+// of a tag.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class MessageList {
   bool empty() const { return size() == 0; }
   Round& operator[](std::size_t i) const { return *rounds_[first_ + i]; }
 
-  // How many, from the oldest on, talk.
+  // Number of messages that talk, from the oldest on.
   std::size_t talking() const { return std::min<std::size_t>(size(), limits::kTalkingMessagesMax); }
 
   void push(Round& round) {
@@ -36,7 +37,7 @@ class MessageList {
     rounds_.push_back(&round);
   }
 
-  // Null: not open.
+  // Returns null if no message of this number is open.
   Round* find(std::uint32_t number) const {
     const auto at = lower_bound(number);
     return at != rounds_.end() && (*at)->number == number ? *at : nullptr;
@@ -69,20 +70,20 @@ class MessageList {
   std::size_t first_ = 0;  // those before it are closed
 };
 
-// Messages of one tag, both directions. Numbers of a stream count by themselves.
+// Messages of one tag, both directions. Each stream and direction counts its own numbers.
 struct MessageStream {
   std::uint32_t tag = 0;
   MessageList sends;
   MessageList receives;
-  std::uint32_t sends_opened = 0;  // ever: the next one's number
+  std::uint32_t sends_opened = 0;  // ever: number of the next one
   std::uint32_t receives_opened = 0;
-  // Receives that the peer posted for our sends, as far as it said. Of tag 0 the link knows.
+  // Receives that the peer reported it posted for our sends. For tag 0 the link keeps this.
   std::uint32_t peer_opened_below = 0;
-  // The peer has sent messages below this, as far as was heard since the tag was watched.
+  // The peer has sent messages below this number. Counts those heard since the tag was watched.
   std::uint32_t heard_below = 0;
 
   bool open() const { return !sends.empty() || !receives.empty(); }
-  // A message of the peer was heard of that no receive was posted for.
+  // Returns true if a message of the peer was heard for which no receive was posted.
   bool unmatched() const { return after(heard_below, receives_opened); }
   MessageList& list_of(const Round& round) { return round.plan->point_send ? sends : receives; }
 };
@@ -92,14 +93,14 @@ class PeerMessages {
  public:
   PeerMessages();
 
-  // Null: no message of this tag has been opened.
+  // Returns null if no message of this tag has been opened.
   MessageStream* find(std::uint32_t tag) {
     return tag == 0 ? zero_ : const_cast<MessageStream*>(find_other(tag));
   }
   const MessageStream* find(std::uint32_t tag) const { return tag == 0 ? zero_ : find_other(tag); }
-  // Makes it where there is none.
+  // Makes the stream if there is none.
   MessageStream& stream(std::uint32_t tag);
-  // How many there are: none is ever forgotten, because its numbers go on.
+  // Number of streams. None is ever forgotten, because its numbers go on.
   std::size_t streams() const { return streams_.size(); }
 
   // Streams with open messages.
@@ -115,30 +116,32 @@ class PeerMessages {
     }
   }
 
-  // A message opens. Whether it talks at once.
+  // Adds a message that opens. Returns true if it talks at once.
   bool push(Round& round);
-  // It has ended. The message whose turn to talk has come thereby; or null.
+  // Removes a message that has ended. Returns the message that may talk now because of it, or null.
   Round* erase(Round& round);
 
-  // Reports to the peer say first how far the streams are that were touched last.
+  // Makes this stream the first whose progress reports to the peer tell.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
-  // Where reports begin to list receives: with more than fit, each begins with another stream.
+  // Stream with which the next report begins its list of receives. If not all fit, each report
+  // begins with another one.
   std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
-  // The copies of a report that go out together are alike; the next one is not.
+  // Moves on to the next report. Copies of a report that go out together are alike.
   void rotate();
-  // A message to the peer has ended here before it had all of it. The next reports say so.
+  // A message to the peer has ended here before the peer had all of it. The next
+  // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
   struct GivenUp {
     std::uint32_t tag = 0;
     std::uint32_t number = 0;
-    int reports = 0;  // that are still to say it
+    int reports = 0;  // reports that are still to say it
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
-  // What the peer's latest report said of streams, for those that open only then.
+  // Keeps the streams of the peer's latest report for those that open only later.
   void remember(std::span<const wire::OpenedStream> said);
 
-  // No later than the earliest deadline of those that are open.
+  // No later than the earliest deadline of the open messages.
   Instant deadline_at = Instant::infinite_future();
   Instant reported_at{0};  // when a report last announced the receives to the peer
 
@@ -152,7 +155,7 @@ class PeerMessages {
   std::array<MessageStream*, limits::kReportedStreamsMax> touched_{};
   std::size_t touched_count_ = 0;
   std::size_t report_from_ = 0;
-  std::vector<GivenUp> given_up_;  // the latest last
+  std::vector<GivenUp> given_up_;  // latest last
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;
 };

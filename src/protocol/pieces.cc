@@ -9,8 +9,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Nothing longer travels over a network whose paths are measured. Content of the last piece may be
-// padding.
+// Longest datagram that is cut: none longer travels over a network whose paths are measured. The
+// last piece may end in padding.
 constexpr std::size_t kPlaceBytes = limits::kFrameBytesMax;
 
 ByteSpan gather(const Train& train, std::vector<std::byte>& whole) {

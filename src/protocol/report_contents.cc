@@ -50,17 +50,17 @@ bool Contents::list(const Round& round) {
   return true;
 }
 
-// Messages that are about to fail: both sides must learn it (WIRE 3.5).
+// Lists messages that are about to fail: both sides must learn it (WIRE 3.5).
 void Contents::list_failing(const PeerMessages& messages) {
   for (const Round* message : messages.talking()) {
     if (!message->failure.ok()) list(*message);
   }
 }
 
-// Sends that ended here: nobody else tells the peer, whose receive waits (WIRE 3.17).
+// Lists sends that ended here. Only this tells the peer, whose receive waits (WIRE 3.17).
 void Contents::list_given_up(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.given_up()) {
-    // A receive and a message to the peer have their room.
+    // Keeps room for a receive and for a message to the peer.
     if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
     report_.open[report_.open_count++] = {.round = one.number,
                                           .point_to_point = true,
@@ -70,8 +70,8 @@ void Contents::list_given_up(const PeerMessages& messages) {
   }
 }
 
-// Posted receives of a tag, oldest first. To the peer, a receive that finds no room has not been
-// posted yet (WIRE 3.4).
+// Lists posted receives of a tag, oldest first. To the peer, a receive that finds no room has not
+// been posted yet (WIRE 3.4).
 bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
   const MessageList& receives = stream.receives;
   if (receives.empty()) return true;
@@ -97,8 +97,8 @@ bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max)
   return listed == receives.size();
 }
 
-// One tag after the other, each time beginning with another one. For one receive there is always
-// room, and for one send, of which a receive from any rank must hear.
+// Lists receives tag by tag, beginning with another tag each time. There is always room for one
+// receive, and for one send, which a receive from any rank must hear of.
 void Contents::list_receives(const PeerMessages& messages) {
   const auto open = messages.open();
   const bool sends = std::any_of(open.begin(), open.end(),
@@ -115,7 +115,7 @@ void Contents::list_sends(const PeerMessages& messages) {
   }
 }
 
-// Where messages ended lately, their sender may not know yet.
+// Lists streams whose messages ended recently: their sender may not know that yet.
 void Contents::list_touched(const PeerMessages& messages) {
   for (const MessageStream* stream : messages.touched()) {
     const auto said = std::span(report_.streams).first(report_.stream_count);

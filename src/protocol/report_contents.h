@@ -1,5 +1,5 @@
-// What a report says (WIRE 3): all there is to say to one peer, within `room` bytes,
-// which are limits::kDatagramBytesMin or more.
+// Writes a report to one peer (WIRE 3), within `room` bytes, which are limits::kDatagramBytesMin or
+// more.
 #pragma once
 
 #include "protocol/failures.h"

@@ -18,12 +18,12 @@ struct PhaseState {
   GroupPass group;
   std::vector<ReceiveFlow> receive;
   std::uint32_t sends_open = 0;     // send flows whose receiver has not settled
-  std::uint32_t passes_open = 0;    // of these, not all of a pass has been handed out
+  std::uint32_t passes_open = 0;    // those of which a pass has not been handed out fully
   std::uint32_t receives_open = 0;  // receive flows not finished
   bool settled = false;             // on_settled() was called
   bool deadline_cut = false;        // by the deadline here
 
-  // The rank whose deadline cut a flow of this phase; kNoRank if none did.
+  // Returns the rank whose deadline cut a flow of this phase; kNoRank if none did.
   Rank cut_elsewhere() const;
   void set_pass_over(SendFlow& flow, bool over) {
     if (flow.pass_over == over) return;
@@ -32,14 +32,14 @@ struct PhaseState {
   }
 };
 
-// What the first peer at which a collective failed said of it; kNoRank: no peer did.
+// Report of the first peer at which a collective failed; kNoRank if there was none.
 struct Told {
   Rank by = kNoRank;
   StatusCode code = StatusCode::kOk;
   Rank about = kNoRank;
 };
 
-// The rank that an error names, and, of a mismatch, what that rank means.
+// Rank that an error names, and, for a mismatch, the tag that this rank means.
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
@@ -48,30 +48,30 @@ struct Blame {
 
 struct MessageStream;
 
-// Plain state with the questions that need no other state. Endpoint moves it.
+// Plain state, with the queries that need no other state. Endpoint moves it.
 struct Round {
-  std::uint32_t slot = 0;  // of a collective: its place among kOpenCollectivesMax
+  std::uint32_t slot = 0;  // for a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;
-  std::uint64_t opening = 0;        // counts all rounds of this rank: the older, the less
-  const RoundPlan* plan = nullptr;  // the client's, until on_closed()
-  MessageStream* stream = nullptr;  // of a message
+  std::uint64_t opening = 0;        // counts all rounds of this rank: lower is older
+  const RoundPlan* plan = nullptr;  // owned by the client, valid until on_closed()
+  MessageStream* stream = nullptr;  // for a message
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
-  Instant gate_open_at{0};  // every peer we send to had opened the operation
+  Instant gate_open_at{0};  // when the last of the peers that we send to opened it
   std::uint32_t gates_closed = 0;
-  bool done = false;   // on_done() was called; only stragglers' needs are left
+  bool done = false;   // on_done() was called; only peers still need it
   bool ended = false;  // it leaves the protocol when the event that ended it has been handled
-  // A message that is doomed fails with this at fail_at, after its peer could be told.
+  // A message that is to fail does so with this status at fail_at, after its peer could be told.
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
-  Blame blame;  // of a collective that failed
-  // A peer whose packets are of another operation, and who has not said yet which it means.
+  Blame blame;  // rank that the failure of a collective names
+  // A peer that sends packets of another operation, and has not said yet which one it means.
   Rank disputed_by = kNoRank;
-  bool refuted = false;  // such a peer said that it means this one: it is faulty
-  // Where it needs ranks that it exchanges no packets with: when to ask everybody how far they are,
-  // and how often that was done.
+  bool refuted = false;  // such a peer said that it means this operation: it is faulty
+  // For operations that need ranks that they exchange no packets with: when to ask all ranks how
+  // far they are, and the number of times that was done.
   Instant inquire_at = Instant::infinite_future();
   std::uint32_t inquiries = 0;
   std::array<PhaseState, wire::kFlowKinds> phases;
@@ -88,33 +88,33 @@ struct Round {
   const ReceiveFlow& receive(FlowKind kind, Rank peer) const {
     return phase(kind).receive[flow_of(peer)];
   }
-  // The ranks with which it has flows: [first_peer(), end_peer(size)), perhaps this one among them,
-  // whose flows are empty.
+  // Range of ranks with which it has flows: [first_peer(), end_peer(size)). It may contain this
+  // rank, whose flows are empty.
   Rank first_peer() const { return plan->point_to_point() ? plan->point_peer : Rank{0}; }
   Rank end_peer(int size) const {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
-  // As people know it.
+  // Number of the call in texts.
   std::uint32_t number_said() const { return plan->number_said.value_or(number); }
-  // Whether either of the two sends the other anything.
+  // Returns true if this rank and the peer send each other any packets.
   bool exchanges_with(Rank peer) const;
-  // The caller wants to know whether this flow was used, and nobody has said so.
+  // Returns true if the caller waits to know whether this flow was used, and no report has said so.
   bool awaits_word(FlowKind kind, const SendFlow& flow) const {
     return plan->confirm_use && kind == FlowKind::reduce && !flow.informed;
   }
   bool all_settled() const;
-  // Nothing that the caller's memory is needed for is outstanding.
+  // Returns true if the caller's memory is not needed any more.
   bool caller_may_go() const;
-  // Every receiver has settled what we send it.
+  // Returns true if every receiver has settled its flow.
   bool all_confirmed() const;
 
  private:
   std::size_t flow_of(Rank peer) const { return plan->point_to_point() ? 0 : peer; }
 };
 
-// "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch
-// message. Null-terminated.
+// Describes one side of a mismatch for its message, such as "all_reduce sum float[1024] codec fp32
+// best_effort ratio root 0". Null-terminated.
 std::array<char, 140> describe(const wire::OperationTag& tag);
 
 }  // namespace leeway::protocol

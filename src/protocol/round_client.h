@@ -1,5 +1,5 @@
-// What the protocol asks of an operation: payload to send, a place for payload that came, and ears
-// for what happened.
+// Interface by which the protocol uses an operation: it takes payload to send, places payload that
+// came, and tells what happened.
 #pragma once
 
 #include <cstdint>
@@ -18,58 +18,59 @@ namespace leeway::protocol {
 
 using wire::FlowKind;
 
-// The encoded bytes of one packet. They stay valid until the train that holds them was sent.
+// Encoded bytes of one packet. They stay valid until the train that holds them was sent.
 struct Payload {
   ByteSpan bytes;
-  std::uint32_t crc = 0;  // crc32c(bytes); of no account without EndpointConfig::sums_to()
+  std::uint32_t crc = 0;  // crc32c(bytes); ignored unless EndpointConfig::sums_to()
 };
 
-// What became of a first copy of a packet.
+// Result of accept() for a first copy of a packet.
 enum class Acceptance : std::uint8_t {
   accepted,
   late,     // its place was settled already: counted, not used
-  refused,  // the payload has not the planned length: the ranks disagree about the operation
+  refused,  // the payload does not have the planned length: the ranks disagree about the operation
 };
 
 // Called by Endpoint on the driving thread, never re-entered. Implementations may call
-// Endpoint::release_chunk().
+// Endpoint::release_chunks().
 class RoundClient {
  public:
   virtual ~RoundClient() = default;
 
-  // How the flow to / from `peer` is cut; no packets: no flow. Asked once, when the round opens.
+  // Returns how the flow to / from `peer` is cut; a grid without packets means no flow. Asked once,
+  // when the round opens.
   virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
   virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
 
-  // Packets that a best-effort phase must deliver all the same (Replica's age cap); null: none.
-  // Asked at opening.
+  // Returns packets that a best-effort phase must deliver all the same (Replica's age cap), or null
+  // if there are none. Asked when the round opens.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // The length of a message has been heard, which is no more than there is room for: incoming() may
-  // say less from now on.
+  // The length of a message, in elements, has been heard. It is no more than there is room for.
+  // incoming() may return a smaller grid from now on.
   virtual void on_length(std::uint64_t) {}
 
-  // Encoded payload of a packet, in the operation's memory or written to the front of
-  // `scratch`. `ahead` is the packet that will probably be asked for next (index itself if
-  // unknown): worth bringing into the cache.
+  // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
+  // `ahead` is the packet that will probably be asked for next (`index` itself if unknown): it may
+  // be worth prefetching.
   virtual Payload payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                           MutableByteSpan scratch) = 0;
 
-  // First copy of a packet. The flow's weight is known by then.
+  // Takes a first copy of a packet. The flow's weight is known by then.
   virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
 
-  // Parity of packets to this receiver, as payload(). Only where the phase is
-  // coded, as the next three.
+  // Parity of packets to this receiver, as payload(). This and the next three are called only if
+  // the phase is coded.
   virtual Payload parity(FlowKind, Rank, wire::ParityPlace, MutableByteSpan) { return {}; }
-  // Parity is to lie in the place of a packet that is missing. False: it has not the planned
+  // Stores parity in the place of a missing packet. Returns false if it does not have the planned
   // length.
   virtual bool hold_parity(FlowKind, Rank, PacketIndex, ByteSpan) { return false; }
-  // The parity that lies in a place where a packet is to go now. It stays valid until the next call
-  // of any of these.
+  // Returns the parity that lies in a place where a packet is to go now. It stays valid until the
+  // next call of any of these.
   virtual ByteSpan lift_parity(FlowKind, Rank, PacketIndex) { return {}; }
-  // All places of the code are taken: what is missing follows. `last` is the parity that has just
-  // come and lies nowhere yet, at `last_at` in the code; empty: a packet came last. False: it has
-  // not the planned length.
+  // Computes the missing packets of a code all of whose places are taken. `last` is the parity that
+  // has just come and lies nowhere yet, at `last_at` in the code; it is empty if a packet came
+  // last. Returns false if it does not have the planned length.
   struct CodedPackets {
     std::uint32_t code = 0;
     std::span<const std::uint8_t> rows;  // as ParityLedger::Places
@@ -81,8 +82,8 @@ class RoundClient {
   // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
   virtual void on_settled(FlowKind kind, Instant now) = 0;
 
-  // The caller may go on: buffers are no longer read or written. Once. Failed when the status says
-  // so.
+  // The caller may go on: its buffers are no longer read or written. Called once. The operation
+  // failed if `status` is an error.
   virtual void on_done(const Status& status, Instant now) = 0;
 
   // The round has left the protocol; the client may be reused.

@@ -1,5 +1,5 @@
-// What the protocol must know of an operation before it opens a round for it: which phases it has,
-// what each must deliver and by when.
+// Plan of an operation, which the protocol needs to open a round for it: its phases, what each must
+// deliver, and by when.
 #pragma once
 
 #include <array>
@@ -23,57 +23,57 @@ struct PhasePlan {
   bool active = false;
   Delivery::Kind delivery = Delivery::Kind::exact;
   double loss_max = 0.0;
-  Instant deadline{0};  // lossy phases settle with what they have
+  Instant deadline{0};  // when a lossy phase settles with the packets it has
   Codec codec = Codec::native;
-  // Order in which outgoing chunks become available; null: all at once, permuted.
+  // Order in which outgoing chunks become available. Null: all at once, permuted.
   const schedule::ChunkQueue* queue = nullptr;
-  // By peer: chunks that may be sent, where they become so by and by, and their order is the
-  // flow's. Empty: all.
+  // By peer: chunks that may be sent now, if they become available gradually and in the flow's
+  // order. An empty span means all.
   std::span<const Bitmap> ready;
-  // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap
-  // and for fetch_empty.
+  // Receivers may ask for packets again: always unless best-effort, else for Replica's age cap and
+  // for fetch_empty.
   bool repairable = true;
-  // A best-effort receiver asks for a whole flow again when its first pass brought nothing.
+  // A best-effort receiver asks for a whole flow again if its first pass brought nothing.
   bool fetch_empty = false;
   // Every receiver is sent the same packets: they may go out once for all.
   bool same_for_all = false;
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
   // confirmed.
   bool payload_retained = false;
-  // The first pass may end with parity, from which receivers compute what was lost (WIRE 2.10).
+  // The first pass may end with parity, from which receivers compute lost packets (WIRE 2.10).
   // Exact delivery only.
   bool coded = false;
 
-  // What the first pass lost is not asked for, but for packets that must come.
+  // Returns true if losses of the first pass are not asked for, except packets that must come.
   bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
 };
 
 // One operation as the protocol sees it. Made by the operation when it begins, and not changed.
 struct RoundPlan {
   wire::OperationTag tag;
-  const char* name = "";  // "all_reduce", for messages
+  const char* name = "";  // for error messages, such as "all_reduce"
   Instant deadline{0};
   Duration deadline_length{0};
-  // What texts say: of a hop its call's deadline and number; of other calls the place among
-  // all of the communicator, where they have one. nullopt: the round's number.
+  // Deadline and number in texts. A hop has those of its call, another call its place among all
+  // calls of the communicator, if it has one. If nullopt, texts give the round's number.
   Duration deadline_said{0};
   std::optional<std::uint32_t> number_said;
-  double weight = 1.0;  // c of our contribution, where it is the same for all owners
+  double weight = 1.0;                    // c of our contribution, if it is the same for all owners
   std::span<const double> owner_weights;  // else by owner
-  // The caller waits for every owner's word on whether it used any of our contribution
+  // The caller waits until every owner has reported whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
-  // The number that a collective takes; nullopt: the next one. Numbers between it and the one
-  // before are skipped, since their collectives went another way on this rank.
+  // Number that a collective takes; nullopt takes the next one. Numbers that are skipped belong to
+  // collectives that went another way on this rank.
   std::optional<std::uint32_t> number;
-  // It only holds its place, for an operation that goes another way or is refused here: it has no
-  // flows, and is open until end_stand_in().
+  // The round only holds the place of an operation that goes another way or is refused here. It has
+  // no flows, and is open until end_stand_in().
   bool stands_in = false;
-  // The result needs every rank, also one with which this rank exchanges no packets: an all_reduce
-  // of few owners.
+  // The result needs every rank, including ranks with which this one exchanges no packets. That is
+  // so in an all_reduce of few owners.
   bool needs_every_rank = false;
-  // Uneven all_to_all: elements that we send each rank, and that we expect of it. Each pair of
-  // ranks must mean the same; no third one knows.
+  // Uneven all_to_all: elements that we send to each rank, and that we expect from it. Each pair of
+  // ranks must mean the same; no third rank knows.
   std::span<const std::uint64_t> pair_sends;
   std::span<const std::uint64_t> pair_receives;
   std::array<PhasePlan, wire::kFlowKinds> phases;

@@ -1,8 +1,8 @@
 // All operations of this rank that the protocol knows: which are open, how they are found, and how
 // far their numbers have come.
 //
-// A round that ends stays in the table, marked, until take_ended(): whoever walks over rounds need
-// not fear that one vanishes below his feet.
+// A round that ends stays in the table, marked, until take_ended(). So a loop over rounds never
+// meets one that vanished.
 #pragma once
 
 #include <array>
@@ -22,23 +22,24 @@ class RoundTable {
  public:
   explicit RoundTable(int size);
 
-  // The next operation of its numbering (collectives: one for all; messages: by peer and
-  // direction). Null when limits::kOpenCollectivesMax collectives are open; a message always has
-  // room. Allocates when more are open than ever before.
+  // Opens the next operation of its numbering (collectives: one for all; messages: by peer and
+  // direction). Returns null when limits::kOpenCollectivesMax collectives are open; a message
+  // always has room. Allocates when more are open than ever before.
   Round* open(const RoundPlan& plan, RoundClient& client, Instant now);
 
-  // An open round that has not ended; null: none. Messages: with `peer`, sent or received.
+  // Returns an open round that has not ended, or null. Messages are found by `peer` too, and by
+  // whether this rank sends.
   Round* find(FlowKind kind, std::uint32_t number, std::uint32_t message_tag, Rank peer,
               bool as_sender) const;
 
   // Oldest first. Some may have ended.
   std::span<Round* const> collectives() const { return {open_.data(), open_count_}; }
-  // Null before the first message.
+  // Returns null before the first message.
   PeerMessages* messages(Rank peer) const { return messages_[peer].get(); }
-  // Makes them where there are none.
+  // Makes the messages of this peer if there are none.
   PeerMessages& make_messages(Rank peer);
-  // Collectives and the messages with this peer that talk, oldest first; some may have ended.
-  // Valid until the next open() or take_ended().
+  // Collectives and the messages with this peer that talk, oldest first; some may have ended. Valid
+  // until the next open() or take_ended().
   class WithPeer {
    public:
     class Iterator {
@@ -91,41 +92,41 @@ class RoundTable {
     return {collectives(), messages == nullptr ? std::span<Round* const>() : messages->talking()};
   }
 
-  // The open collective in this slot, in 0 .. kOpenCollectivesMax - 1; null: none.
+  // Returns the open collective in this slot, 0 .. kOpenCollectivesMax - 1, or null.
   Round* in_slot(std::size_t slot) const;
 
-  // Nothing more happens to it.
+  // Ends a round. Nothing more happens to it.
   void end(Round& round);
   bool any_ended() const { return !ended_.empty(); }
-  // Takes out a round that has ended, while there is any; its memory serves again.
+  // Takes out a round that has ended, while there is any. Its memory is reused.
   struct Ended {
     RoundClient* client = nullptr;
-    // The message whose turn to talk has come thereby; or null
+    // The message that may talk now because of it, or null.
     Round* next = nullptr;
   };
   Ended take_ended();
 
   std::size_t open_count() const { return open_count_ + message_count_; }
   std::size_t collective_count() const { return open_count_; }
-  std::uint32_t opened_below() const { return opened_below_; }  // the next collective's number
+  std::uint32_t opened_below() const { return opened_below_; }  // number of the next collective
   std::uint64_t collectives_opened() const { return collectives_opened_; }
   std::uint32_t settled_below() const {
     return settled_below_;
   }  // nothing is wanted of those below
   void refresh_settled_below();
-  // Whether collectives up to this one may have been closed before all had confirmed them.
+  // Returns true if collectives up to this one may have been closed before all had confirmed them.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }
-  // Receives that were posted for this peer's messages of a tag.
+  // Number of receives posted for this peer's messages of a tag.
   std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {
     return next_message(peer, tag, false);
   }
-  // The next message's number.
+  // Number of the next message.
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
     const MessageStream* const stream = this->stream(peer, tag);
     if (stream == nullptr) return 0;
     return send ? stream->sends_opened : stream->receives_opened;
   }
-  // Null: no message of the tag was opened.
+  // Returns null if no message of the tag was opened.
   MessageStream* stream(Rank peer, std::uint32_t tag) const {
     return messages_[peer] == nullptr ? nullptr : messages_[peer]->find(tag);
   }
@@ -148,7 +149,7 @@ class RoundTable {
   std::uint64_t collectives_opened_ = 0;
   std::uint32_t opened_below_ = 0;
   std::uint32_t settled_below_ = 0;
-  std::uint32_t gave_up_below_ = 0;  // behind the latest collective that was given up
+  std::uint32_t gave_up_below_ = 0;  // one above the latest collective that was given up
 };
 
 }  // namespace leeway::protocol

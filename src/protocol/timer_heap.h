@@ -1,6 +1,6 @@
-// When which of a fixed number of timers is due: a heap in which every timer has at most one place.
-// Memory is laid out once; arming costs O(log timers) where it makes a timer earlier, and one
-// comparison where it does not. Disarming costs O(log timers).
+// Heap of a fixed number of timers in which each has at most one place. Memory is laid out once.
+// Arming costs O(log timers) if it makes a timer earlier, and one comparison if it does not.
+// Disarming costs O(log timers).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TimerHeap {
     heap_.reserve(timers);
   }
 
-  // The timer is due at `at`, or when it was due before, whichever is earlier.
+  // Arms the timer for `at`, or keeps its time if that is earlier.
   void arm(std::size_t timer, Instant at) {
     if (at >= due_[timer]) return;
     if (due_[timer] == Instant::infinite_future()) {
@@ -32,10 +32,10 @@ class TimerHeap {
     rise(place_[timer]);
   }
 
-  // When the earliest is due; Instant::infinite_future(): none is armed.
+  // When the earliest timer is due; Instant::infinite_future() if none is armed.
   Instant next() const { return heap_.empty() ? Instant::infinite_future() : due_[heap_[0]]; }
 
-  // The earliest, which is armed no more; nothing: none is due by `now`.
+  // Returns the earliest timer and disarms it, or nullopt if none is due by `now`.
   std::optional<std::size_t> take_due(Instant now) {
     if (heap_.empty() || due_[heap_[0]] > now) return std::nullopt;
     const std::uint32_t timer = heap_[0];
@@ -43,7 +43,7 @@ class TimerHeap {
     return timer;
   }
 
-  // The timer is due no more.
+  // Disarms the timer.
   void disarm(std::size_t timer) {
     if (due_[timer] == Instant::infinite_future()) return;
     due_[timer] = Instant::infinite_future();
@@ -86,8 +86,8 @@ class TimerHeap {
     put(place, timer);
   }
 
-  std::vector<Instant> due_;          // by timer; infinite: not armed
-  std::vector<std::uint32_t> place_;  // by timer, while armed: in
+  std::vector<Instant> due_;          // by timer; infinite future if not armed
+  std::vector<std::uint32_t> place_;  // by timer, while armed: its place in heap_
   std::vector<std::uint32_t> heap_;   // timers
 };
 

@@ -1,6 +1,5 @@
-// What an endpoint is woken for: a collective as a whole, everything between this rank and one
-// peer, and two things of the rank alone. Its memory is laid out once, its order depends on nothing
-// but what is armed.
+// Timers of an endpoint: one for each collective, one for each peer, and two for the rank alone.
+// Memory is laid out once. The order depends only on the armed times.
 #pragma once
 
 #include <optional>
@@ -16,13 +15,13 @@ class Timers {
  public:
   explicit Timers(int peers) : heap_(kFirstLink + static_cast<std::size_t>(peers)) {}
 
-  // Each wakes at the earliest time it was armed for.
+  // Each timer wakes at the earliest time it was armed for.
   void arm_link(Rank peer, Instant at) { heap_.arm(kFirstLink + peer, at); }
   void arm_round(const Round& round, Instant at) {
     if (round.plan->point_to_point()) return arm_link(round.plan->point_peer, at);
     heap_.arm(round.slot, at);
   }
-  // Of a message nothing: its link's timer serves others, too.
+  // Does nothing for a message: its link's timer serves other operations, too.
   void disarm_round(const Round& round) {
     if (!round.plan->point_to_point()) heap_.disarm(round.slot);
   }
@@ -35,7 +34,7 @@ class Timers {
   enum class What : std::uint8_t { round, group_probe, leave, link };
   struct Due {
     What what = What::round;
-    std::size_t index = 0;  // the round's slot, the link's peer
+    std::size_t index = 0;  // the round's slot, or the link's peer
   };
   std::optional<Due> take_due(Instant now) {
     const auto timer = heap_.take_due(now);

@@ -1,5 +1,5 @@
-// Memory in which the core lays out one train: headers and freshly encoded payloads, and the slices
-// that gather them together with payload that lies in the operation's memory.
+// Memory in which the core lays out one train (GSO batch): headers, freshly encoded payloads, and
+// the slices that gather them with payload in the operation's memory.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,19 @@ namespace leeway::protocol {
 
 class TrainBuffer {
  public:
-  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before
-  // Linux 6.9).
+  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before Linux
+  // 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
-  // Headers of so many pieces, and what fills their last ones up.
+  // Room for the headers of kTrainDatagramsMax pieces, and for padding of their last ones.
   static constexpr std::size_t kPieceRoom = 32 * kTrainDatagramsMax;
 
-  // `bytes_max`: of no train are there more. A transport may take less than others.
+  // `bytes_max`: most bytes of any train. Some transports take less than others.
   explicit TrainBuffer(std::size_t bytes_max = kTrainBytesMax)
       : most_(std::min(bytes_max, kTrainBytesMax)), bytes_max_(most_) {}
 
-  // `pieces`: in so many each datagram will be cut (pieces.h), for which the train keeps room.
+  // Starts a train to `to`. Each datagram will be cut into `pieces` pieces (pieces.h), for which
+  // the train keeps room.
   void start(Rank to, std::size_t pieces = 1) {
     train_ = Train{.to = to};
     datagrams_max_ = kTrainDatagramsMax / pieces;
@@ -35,18 +36,18 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
-  // Trains of data are no longer than so from now on, but for one of a single datagram. Copies of a
-  // control datagram go in one train all the same: a pacer's quantum may be shorter than they are.
+  // Limits later trains of data to `bytes`, except a train of one datagram. Copies of a control
+  // datagram still go in one train: a pacer's quantum may be shorter than they are.
   void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
-  // The finished train goes to another address.
+  // Sends the finished train to another address.
   void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
 
-  // Whether one more datagram of data, as long as the first, is to be appended. Only the last may
-  // be shorter: close() after it.
+  // Returns true if one more datagram of data, as long as the first, may be appended. Only the last
+  // datagram may be shorter: close() after it.
   bool has_room() const { return has_room_in(bytes_max_); }
-  // Whether a datagram can be appended, whatever the limit is.
+  // Returns true if a datagram of this length can be appended, whatever the limit is.
   bool fits(std::size_t bytes) const {
     return has_room_in(most_) && (datagrams_ == 0 || bytes <= train_.segment_bytes);
   }
@@ -58,8 +59,8 @@ class TrainBuffer {
     return MutableByteSpan(memory_).subspan(used_, bytes);
   }
 
-  // One datagram made of the first `header_bytes` of the scratch area and `payload` (which may lie
-  // right behind it).
+  // Appends one datagram, made of the first `header_bytes` of the scratch area and `payload` (which
+  // may lie right behind it).
   void append(std::size_t header_bytes, ByteSpan payload) {
     const std::size_t bytes = header_bytes + payload.size();
     LEEWAY_ASSERT(fits(bytes));
@@ -74,7 +75,7 @@ class TrainBuffer {
     ++datagrams_;
   }
 
-  // Where headers and freshly encoded payloads lie.
+  // Memory of headers and freshly encoded payloads.
   ByteSpan memory() const { return memory_; }
 
   Rank to() const { return train_.to; }

@@ -10,12 +10,12 @@ namespace {
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
-// Probes between suspicion and death. Where half of all datagrams are lost each way, six are now
-// and then all lost.
+// Probes between suspicion and death. Where half of all datagrams are lost each way, six probes
+// would now and then all be lost.
 constexpr int kProbes = 24;
 
-// A dead peer has been silent for so many time-outs at least, however short the peer time-out is:
-// on a long path that loses, three probes would not have had the time to be answered.
+// Least silence of a dead peer, in time-outs, however short the peer time-out is. On a long, lossy
+// path three probes would not have had the time to be answered.
 constexpr int kDeadTimeouts = 8;
 
 Duration suspect_after(const RoundTrip& rtt, Duration patience) {
@@ -49,7 +49,7 @@ Watch::Look Watch::look(Instant now, Instant heard_at, bool expected, const Roun
   next_at_ = silent_since_ + unsuspected;
   if (now < next_at_) return {.again_at = next_at_};
   if (!std::exchange(probing_, true)) probing_since_ = now;
-  // A process that was stopped itself finds all others silent when it comes back. It must not take
+  // A process that was itself stopped finds all others silent when it comes back. It must not take
   // them for dead before they had the time to answer.
   const Duration probed = patience - unsuspected;
   const Instant end = std::max(silent_since_ + patience, probing_since_ + probed / 2);

@@ -12,7 +12,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// What it is the address of is for the caller to say.
+// Does not say whose address it is: the caller adds that.
 Status malformed(std::string_view text, int port_min) {
   return Status::error(StatusCode::kInvalidArgument,
                        "\"%.*s\" is not host:port or [v6]:port with a port of %d to 65535",

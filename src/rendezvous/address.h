@@ -21,9 +21,10 @@ struct HostPort {
 // "host:port" or "[v6]:port"; the port is 1 .. 65535.
 Result<HostPort> parse_host_port(std::string_view text);
 
-// Where a server listens: also an empty host (all addresses) and port 0 (the system chooses).
+// An address that a server listens on. The host may also be empty (all addresses), the port 0 (the
+// system chooses).
 Result<HostPort> parse_listen_address(std::string_view text);
-// All addresses of this machine: "", "0.0.0.0" or "::".
+// Returns true for all addresses of this machine: "", "0.0.0.0" or "::".
 bool is_any_host(std::string_view host);
 
 // The address by which this host reaches other networks, else the first of an interface that is not
@@ -40,18 +41,18 @@ struct ResolvedHost {
   bool literal = false;                            // the host was an address, not a name
 };
 
-// Blocks for as long as the system's resolver does. kInvalidArgument: there is no such name;
-// kUnavailable: the resolver did not answer and may later.
+// Blocks for as long as the system's resolver does. Returns kInvalidArgument if there is no such
+// name, kUnavailable if the resolver did not answer and may later.
 Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where);
 
-// IPv4 inside IPv6 (::ffff:a.b.c.d) as plain IPv4, anything else as it is.
+// Returns an IPv4 address inside IPv6 (::ffff:a.b.c.d) as plain IPv4, any other address as it is.
 asio::ip::address unmapped(const asio::ip::address& address);
 
-// Of no network that the internet routes: loopback, link-local, RFC 1918, RFC 4193, CGNAT
-// (100.64/10), those for documentation and benchmarks; unspecified.
+// Returns true for addresses that the internet does not route: loopback, link-local, RFC 1918, RFC
+// 4193, CGNAT (100.64/10), those for documentation and benchmarks, and the unspecified one.
 bool is_private(const asio::ip::address& address);
 
-// A number for the network of an address, the first 24 bits of IPv4 or 48 of IPv6; 0: loopback.
+// A number for the network of an address: its first 24 bits (IPv4) or 48 (IPv6). 0 for loopback.
 std::uint64_t network_of(const asio::ip::address& address);
 
 // 4 or 16 bytes in network order.

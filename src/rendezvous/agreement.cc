@@ -29,7 +29,7 @@ std::string text_of(const std::string& place) {
   return printable(place, 60);
 }
 
-// Versions of the two sides of one sentence.
+// Names the versions of two sides in one sentence.
 Status versions_differ(std::uint32_t rank, const std::string& place, std::uint32_t version,
                        const std::string& library, std::uint32_t root_version,
                        const std::string& root_library) {
@@ -59,7 +59,7 @@ void put_memory(const MemoryPlace& memory, control::Memory& message) {
   message.set_token(memory.token.data(), memory.token.size());
 }
 
-// Of a message that was checked.
+// `message` must have been checked.
 MemoryPlace memory_of(const control::Memory& message) {
   MemoryPlace memory;
   if (message.token().empty()) return memory;
@@ -69,7 +69,7 @@ MemoryPlace memory_of(const control::Memory& message) {
   return memory;
 }
 
-// Of a message that was checked.
+// `bytes` must be of a message that was checked.
 keys::Key key_of(const std::string& bytes) {
   keys::Key key;
   std::memcpy(key.data(), bytes.data(), key.size());
@@ -103,7 +103,7 @@ Status check_identity(const control::Hello& hello, const LocalConfiguration& roo
   return secrets_differ(hello.rank(), hello.place());
 }
 
-// WIRE 7.15. One secret of rank 0's that all ranks have.
+// WIRE 7.15. Fails unless one secret of rank 0's is known to all ranks.
 Status check_secrets(const std::vector<keys::Identity>& members) {
   const auto everyone_has = [&](std::uint64_t id) {
     return std::all_of(members.begin(), members.end(), [id](const keys::Identity& member) {
@@ -170,7 +170,7 @@ Lane lane_of(const control::Lane& message) {
   return lane;
 }
 
-// Whether a holder of the secret wrote what was found at `key`.
+// Fails unless a holder of the secret wrote what was found at `key`.
 Status check_proof(const LocalConfiguration& local, const std::vector<std::uint64_t>& theirs,
                    ByteSpan value, const std::string& proof, const std::string& key, Rank writer) {
   const auto covered = covered_bytes(value, proof);
@@ -276,7 +276,7 @@ Status claimed_twice(std::uint32_t rank, const std::string& one_place,
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch) {
-  // Over a transport of the caller's own there is none, and no lane of UDP.
+  // A transport of the caller's own has no such address, and no lane of UDP.
   const auto address_of = [](ByteSpan bytes) {
     return unmapped(address_from_bytes(bytes).value_or(asio::ip::address_v4::loopback()));
   };

@@ -1,5 +1,5 @@
-// The judgement about who fits, free of sockets: a rank's about its invitation, rank 0's about
-// every rank, and what the group looks like.
+// Checks that ranks fit together, without sockets: each rank checks its invitation, rank 0 checks
+// every rank and makes the table of the group.
 #pragma once
 
 #include <cstdint>
@@ -17,49 +17,51 @@ namespace leeway::rendezvous {
 std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
-// `round_trip`: of this rank's connection to the rendezvous; 0: not known.
+// `round_trip` is that of this rank's connection to the rendezvous, 0 if not known.
 control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
                         Duration round_trip = Duration(0));
 
-// Whether rank 0 speaks this rank's version and expects as many ranks; the error names both sides.
-// Ranks that differ in this do not know where rank 0 looks for their Hellos.
+// Checks that rank 0 speaks this rank's version and expects the same number of ranks. The error
+// names both sides. Ranks that differ in this do not know where rank 0 looks for their Hellos.
 Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
 
-// Whether a Hello that was put down for `rank` fits rank 0's own configuration; the error names
-// both sides.
+// Checks that a Hello that was put for `rank` fits rank 0's own configuration. The error names both
+// sides.
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
 
-// Two processes that are both alive say that they are the same rank.
+// The error when two processes that are both alive say that they are the same rank.
 Status claimed_twice(std::uint32_t rank, const std::string& one_place,
                      const std::string& other_place);
 
-// The table of all ranks. `others` are ranks 1 .. size-1 in order. kMismatch when the data
-// addresses are not all of one family, because then some ranks could not send to each other;
-// kUnsupported when a rank lacks the transport that all ask for.
+// Makes the table of all ranks. `others` are ranks 1 .. size-1 in order. Returns kMismatch if the
+// data addresses are not all of one family, because then some ranks could not send to each other.
+// Returns kUnsupported if a rank lacks the transport that all ask for.
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch);
 
 control::Welcome welcome_of(const Group& group);
 Group group_of(const control::Group& message);
 
-// A Hello or a Welcome as the value at `key`, proved where this process has a secret (WIRE 7.20).
+// A Hello or a Welcome as the value at `key`, with a proof if this process has a secret (WIRE
+// 7.20).
 std::vector<std::byte> proved_value(const google::protobuf::MessageLite& message,
                                     const LocalConfiguration& local, const std::string& key);
 
-// parse_hello(), check_hello(), and with a secret the proof. kMismatch: the value is none that a
-// holder of the secret put there for this meeting and rank.
+// parse_hello(), check_hello(), and with a secret a check of the proof. Returns kMismatch if no
+// holder of the secret put the value there for this meeting and rank.
 Result<control::Hello> take_hello(ByteSpan value, const std::string& key,
                                   const LocalConfiguration& root, Rank rank);
 
-// The group of a Welcome that parse_welcome() made of `value`; with a secret it is proved.
+// Returns the group of a Welcome that parse_welcome() made of `value`. With a secret the proof is
+// checked.
 Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const std::string& key,
                          const LocalConfiguration& local);
 
-// From now on the group's keys are those of this table and of no other.
+// Binds the group's keys to this table: from now on they are those of no other.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key);
 
-// What this process makes of the table's identities. kMismatch: the table leaves them out, gives
-// this rank another's, or gives one to two ranks.
+// Derives this process's keys from the table's identities. Returns kMismatch if the table leaves
+// them out, gives this rank another's, or gives one to two ranks.
 Status take_keys(const LocalConfiguration& local, Group& group);
 
 }  // namespace leeway::rendezvous

@@ -47,7 +47,7 @@ Result<Group> alone(const LocalConfiguration& local) {
                     std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
 }
 
-// A caller's store shows no certificates: who writes to it could give each member keys of his own.
+// A caller's store shows no certificates: its writers could give each member keys of their own.
 Status check_store(const LocalConfiguration& local) {
   if (local.identity == nullptr || local.identity->secrets->are_secret()) return {};
   return Status::error(StatusCode::kInvalidArgument,
@@ -56,14 +56,14 @@ Status check_store(const LocalConfiguration& local) {
                        "0, or add a secret (LEEWAY_SECRET_FILE)");
 }
 
-// Over a store of the caller's, at `name` for texts.
+// Meets in the store of `place`.
 Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, Log* log,
                    const RendezvousLimits& limits) {
   if (local.rank == 0) return MeetingHost(local, place, limits, log).run();
   return MeetingGuest(local, place, limits, log).run();
 }
 
-// Rank 0 owns the server. Where there is a store it tells the address.
+// Rank 0 owns the server. If there is a store, rank 0 puts the address there.
 Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort& where, Log* log,
                                  const RendezvousLimits& limits) {
   auto server_log = log == nullptr ? nullptr : std::make_unique<Log>(log->level(), log->rank());

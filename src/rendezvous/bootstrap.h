@@ -1,9 +1,9 @@
-// How ranks become a group. Rank 0 invites, every rank puts down what it is and where its data
-// socket is, rank 0 checks that all agree and puts down the table of members: all in a store that
-// every rank reaches (leeway/rendezvous.h). Messages: proto/README.md, section 7.
+// How ranks become a group. Rank 0 invites. Every rank puts its configuration and the address of
+// its data socket. Rank 0 checks that all agree and puts the table of members. All this is in a
+// store that every rank reaches (leeway/rendezvous.h). Messages: proto/README.md, section 7.
 //
 // join_group() blocks its caller. Over TCP without a store of the caller's, rank 0 owns the server
-// in the background, for as long as Group::place is held; no other connection outlives the call.
+// in the background, for as long as Group::place is held. No other connection outlives the call.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace leeway::rendezvous {
 
 class Log;
 
-// Whether datagrams of this kind, those between hosts at least, go by UDP.
+// Returns true if datagrams of this kind go by UDP, at least between hosts.
 constexpr bool is_over_udp(TransportKind kind) {
   return kind == TransportKind::udp || kind == TransportKind::shm || kind == TransportKind::mixed;
 }
@@ -35,13 +35,13 @@ constexpr bool is_over_udp(TransportKind kind) {
 // A transport other than UDP that this process can use, or asked for and cannot.
 struct TransportOffer {
   TransportKind kind = TransportKind::verbs;
-  std::vector<std::byte> address;  // means something to the transport only; empty: cannot be used
+  std::vector<std::byte> address;  // its meaning is the transport's; empty if it cannot be used
   std::uint32_t datagram_bytes = 0;
   std::uint64_t receive_buffer_bytes = 0;
   std::string obstacle;  // why it cannot be used and what to do about it
 };
 
-// By what a rank is known to others of its host, with whom it may share memory.
+// Identifies a rank to others of its host, with whom it may share memory.
 struct MemoryPlace {
   std::array<std::byte, 16> boot{};   // which kernel, since it was started
   std::uint32_t user = 0;             // effective user id
@@ -51,22 +51,22 @@ struct MemoryPlace {
   friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
 };
 
-// What this process brings to the meeting.
+// Settings and offers that this process brings to the meeting.
 struct LocalConfiguration {
   Rank rank = 0;
   int size = 1;
   // "host:port" of rank 0, "[v6]:port" for IPv6; unused when size is 1. With a store, see
   // Options::store.
   std::string rendezvous;
-  std::shared_ptr<Rendezvous> store;  // null: over TCP
-  std::uint64_t restart_count = 0;    // equal on all ranks, else they wait in vain; so is the name
+  std::shared_ptr<Rendezvous> store;  // TCP if null
+  std::uint64_t restart_count = 0;    // equal on all ranks, as is the name; else they do not meet
   std::string name = "world";
-  // Of this rank's endpoint: random, equal in all groups that share it.
+  // Number of this rank's endpoint: random, equal in all groups that share it.
   std::uint64_t process = 0;
-  // Of the same endpoint; null: this rank has no secret, and no rank may have one.
+  // Identity of the same endpoint. Null if this rank has no secret; then no rank may have one.
   std::shared_ptr<const keys::OwnIdentity> identity;
-  MemoryPlace memory;                      // of the same endpoint
-  std::uint64_t site = 0;                  // tells sites apart; 0: none is named
+  MemoryPlace memory;                      // that of the same endpoint
+  std::uint64_t site = 0;                  // number of this rank's site, 0 if none is named
   bool insecure = false;                   // public addresses without a secret
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
@@ -82,8 +82,8 @@ struct LocalConfiguration {
   int lanes = 1;                                 // equal on all ranks
   std::vector<TransportOffer> offers;
   Duration join_timeout = std::chrono::seconds(60);
-  // The caller may take his call back. It fails with kCancelled within a fifth of a second then,
-  // and the meeting with it.
+  // The caller may take its call back. The call then fails with kCancelled within 200 ms, and the
+  // meeting with it.
   std::stop_token stop;
 };
 
@@ -99,15 +99,16 @@ struct Lane {
   std::vector<Member> members;              // by rank
 };
 
-// What ranks that have a secret tell each other.
+// Identities that ranks with a secret tell each other.
 struct Identities {
-  keys::Key nonce{};                    // of the meeting, random
+  keys::Key nonce{};                    // random, new for each meeting
   std::vector<keys::Identity> members;  // by rank
-  // Not of the table: digest of all its bytes, which goes into the keys of every pair.
+  // Not in the table: digest of all its bytes, which goes into the keys of every pair.
   keys::Key meeting{};
 };
 
-// What all agreed on; the same bits on every rank.
+// Result of a meeting: the table that all agreed on, with the same bits on every rank. A few
+// members are not in the table.
 struct Group {
   struct Multicast {
     std::vector<std::byte> address;  // 4 or 16 bytes, network order
@@ -116,28 +117,28 @@ struct Group {
   std::uint32_t epoch = 0;  // random nonce of this incarnation, never 0
   std::uint64_t seed = 0;
   Lane datagrams;
-  std::optional<Lane> exact;  // where exact calls may have UCX to themselves
+  std::optional<Lane> exact;  // set if exact calls may have UCX to themselves
   std::optional<Multicast> multicast;
-  std::vector<std::uint64_t> attempts;   // of the calls that met, by rank; rank 0's is 0
+  std::vector<std::uint64_t> attempts;   // by rank, the number of its call that met; 0 for rank 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank
-  // Not of the table: what keeps the server open that this process owns. While one group of a
-  // process holds it, later groups meet at the same address without opening it anew. Null where
-  // this process owns none.
+  // Not in the table: keeps the server open that this process owns. While one group of a process
+  // holds it, later groups meet at the same address without opening it anew. Null if this process
+  // owns none.
   std::shared_ptr<void> place;
 
-  // Of the rank whose TCP connection to rank 0 has the longest; 0: not known.
+  // Longest round trip of any rank's TCP connection to rank 0. 0 if not known.
   Duration round_trip{0};
 
-  // Where ranks have a secret.
+  // Set if ranks have a secret.
   std::optional<Identities> identities = std::nullopt;
 
-  // Not of the table: what this process makes of the identities. Null without a secret.
+  // Not in the table: this process's keys, made from the identities. Null without a secret.
   std::shared_ptr<const keys::JoinedKeys> keys = nullptr;
 
-  // By rank, over UDP; empty: no rank shares any.
+  // Memory places over UDP, by rank. Empty if no rank shares memory.
   std::vector<MemoryPlace> memories = {};
 
-  // By rank; empty: no rank names its site.
+  // Site numbers, by rank. Empty if no rank names its site.
   std::vector<std::uint64_t> sites = {};
 };
 
@@ -145,12 +146,13 @@ struct Group {
 Status rendezvous_unknown(int rank);
 Status rendezvous_refused(const Status& why);
 
-// Whether the group's datagrams leave the site, over lines that others use too: they go by UDP, and
-// a rank is more than 2 ms from rank 0 or has a public address. The same on every rank.
+// Returns true if the group's datagrams leave the site, over links that others use too. They do if
+// they go by UDP, and a rank is more than 2 ms from rank 0 or has a public address. The same on
+// every rank.
 bool crosses_sites(const Group& group);
 
-// Whether all ranks have told one UDP address, so that they share a host's processors. The same on
-// every rank.
+// Returns true if all ranks have told one UDP address, so that they share a host's processors. The
+// same on every rank.
 bool shares_host(const Group& group);
 
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:

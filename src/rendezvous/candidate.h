@@ -20,68 +20,72 @@ class Candidate {
   virtual ~Candidate() = default;
 
   virtual TransportKind kind() const = 0;
-  // Where peers reach this rank.
+  // Address at which peers reach this rank.
   virtual Lane::Member place() const = 0;
   virtual const TransportLimits& limits() const = 0;
 
-  // Tells it where all ranks are. Once, before take().
+  // Tells it where all ranks are. Called once, before take().
   virtual Status connect(const Lane& lane, Rank self) = 0;
 
-  // After connect(), on all ranks at the same time: that each rank is woken from its sleep by every
-  // other (transport/ucx/wake_proof.h). At once where sleeping and receiving use the same
-  // descriptor. An error is every rank's, and names two ranks. Fails soon after `stop`.
+  // Proves that every rank is woken from its sleep by every other (transport/ucx/wake_proof.h).
+  // Called after connect(), on all ranks at the same time. Returns at once if sleeping and
+  // receiving use the same descriptor. An error is every rank's, and names two ranks. Fails soon
+  // after `stop`.
   virtual Status prove_wakeups(Duration timeout, const std::stop_token& stop) {
     (void)timeout;
     (void)stop;
     return Status();
   }
 
-  // Between connect() and take(). An error: trains to kEveryRank are not taken, and the text says
-  // why.
+  // Called between connect() and take(). After an error, trains to kEveryRank are not taken; the
+  // text says why.
   virtual Status join_multicast(const asio::ip::address& group, std::uint16_t port) = 0;
 
-  // After connect(): whether every other rank is reached by more than TCP can do; `way` says how.
+  // Called after connect(). Returns true if every other rank is reached by more than TCP can do;
+  // `way` says how.
   virtual bool better_than_tcp(std::string& way) const {
     way.clear();
     return false;
   }
 
-  // Before take(): the sender slows down for marks of queues, so these may mark what leaves.
+  // Allows queues to mark datagrams (ECN), as the sender slows down for marks. Called before
+  // take().
   virtual void allow_marks() {}
 
-  // Once, at the end.
+  // Called once, at the end.
   virtual std::unique_ptr<DatagramTransport> take() = 0;
 };
 
 // All that this rank brings to the meeting.
 struct Candidates {
   std::vector<std::unique_ptr<Candidate>> open;
-  LocalConfiguration local;  // what the others are told, also why a transport could not be opened
+  LocalConfiguration local;  // told to the others; also says why a transport could not be opened
 
-  // The socket of UDP is at this address from now on, with the port that the others were told.
-  // Moves the UDP socket to that address. Must be called before connect().
+  // Moves the UDP socket to this address, with the port that the others were told. Must be called
+  // before connect().
   Status move_udp(const Options& options, const asio::ip::address& address);
 
-  // The candidate of a lane, once for each kind. It knows its peers, not yet its multicast group.
+  // Connects and returns the candidate of a lane, once for each kind. It then knows its peers, not
+  // yet its multicast group.
   Result<std::unique_ptr<Candidate>> connect(const Lane& lane, Rank self);
 };
 
-// UDP always, which also says where this host is in the network. Of the others the one that is
-// asked for by name; all where the choice is automatic, unless there is nobody to send to or packet
-// loss is to be injected, which means UDP's. That one of these cannot be opened is no error here:
-// rank 0 tells all ranks, where it matters.
-// `udp`: in place of a socket of its own, one that is open already.
+// Opens UDP always, which also says where this host is in the network. Opens the other transport
+// that is asked for by name. If the choice is automatic, opens all, unless there is nobody to send
+// to or packet loss is to be injected, which only UDP does. That one of these cannot be opened is
+// no error here: rank 0 tells all ranks, where it matters. `udp` is an open socket to use in place
+// of a new one.
 Result<Candidates> open_candidates(const Options& options,
                                    std::unique_ptr<Candidate> udp = nullptr);
 
 // A connected transport of the caller's own. Ranks agree on its name alone.
 Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const Options& options);
 
-// What the options say about this rank; nothing about its transports.
+// This rank's configuration as the options say it, without its transports.
 LocalConfiguration local_configuration(const Options& options);
 
-// One kind alone, from this host's address towards the others. An error says what this host or this
-// build lacks.
+// Opens one kind alone, from this host's address towards the others. An error says what this host
+// or this build lacks.
 Result<std::unique_ptr<Candidate>> open_candidate(TransportKind kind, const Options& options,
                                                   const asio::ip::address& address);
 
@@ -97,7 +101,7 @@ struct TransportDevice {
   std::string remedy;  // where it is not
 };
 
-// Never empty: an error says why this build or this host has none of them.
+// Never empty. It is an error, which says why, if this build or this host has none of them.
 using Devices = Result<std::vector<TransportDevice>>;
 Devices list_devices(TransportKind kind);
 

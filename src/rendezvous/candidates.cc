@@ -12,7 +12,7 @@ namespace {
 // Every transport that a build of Leeway can have.
 struct Known {
   TransportKind kind;
-  const char* lacking;  // what to install and how to build, if this build is without it
+  const char* lacking;  // how to install and build it, if this build is without it
   Result<std::unique_ptr<Candidate>> (*open)(const Options&, const asio::ip::address&);
   Devices (*devices)();
 };

@@ -20,7 +20,7 @@ bool parse(ByteSpan value, std::size_t bytes_max, Message& message) {
          message.magic() == kControlMagic;
 }
 
-// Field 17 of a message, of bytes. No proof is longer than two digits of a varint say.
+// Field 17 of a message, of type bytes. A proof's length fits a varint of two digits.
 std::vector<std::byte> encoded_proof(ByteSpan proof) {
   std::vector<std::byte> field = {std::byte{0x8A}, std::byte{0x01}};
   if (proof.size() > 0x7F) field.push_back(static_cast<std::byte>((proof.size() & 0x7F) | 0x80));
@@ -42,7 +42,7 @@ bool is_datagram_size(std::uint32_t bytes) {
 bool is_kind(std::uint32_t kind) {
   return kind <= static_cast<std::uint32_t>(TransportKind::mixed);
 }
-// Of a transport that has addresses of its own.
+// Returns true for transports that have addresses of their own.
 bool is_offered_kind(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
          kind == static_cast<std::uint32_t>(TransportKind::ucx) ||
@@ -89,7 +89,7 @@ bool is_usable(const control::Memory& memory) {
   return memory.token().size() == kBytes && memory.boot().size() == kBytes;
 }
 
-// All or none.
+// Either all members have usable ones, or none has any.
 bool has_usable_memories(const control::Group& group, int size) {
   return group.memories().empty() ||
          (group.memories_size() == size &&
@@ -97,7 +97,7 @@ bool has_usable_memories(const control::Group& group, int size) {
                       [](const control::Memory& memory) { return is_usable(memory); }));
 }
 
-// All or none.
+// Either all members have usable ones, or none has any.
 bool has_usable_identities(const control::Group& group, int size) {
   if (group.identities().empty()) return group.nonce().empty();
   return group.nonce().size() == sizeof(keys::Key) && group.identities_size() == size &&

@@ -1,5 +1,5 @@
 // Rendezvous messages: Protobuf messages that begin with a magic number, as values of a store.
-// Every byte is taken from a stranger until the magic says otherwise, and checked after that.
+// Every byte counts as a stranger's until the magic is right, and is checked after that.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,23 @@ std::vector<std::byte> value_of(const google::protobuf::MessageLite& message);
 
 // The same with a proof of these bytes behind them, as field 17 (WIRE 7.20).
 std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof);
-// Which bytes of a value its proof covers. Nothing: no proof stands behind all others.
+// Returns the bytes of a value that its proof covers. Returns nullopt if no proof stands behind all
+// other bytes.
 std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
 
-// An Invitation whose magic is right and whose meeting is not 0. Of another protocol version it
-// means what it does in ours.
+// Returns an Invitation whose magic is right and whose meeting is not 0. In another protocol
+// version it means what it does in ours.
 std::optional<control::Invitation> parse_invitation(ByteSpan value);
 
-// A Hello whose fields can be used without further checks of form: magic right, numbers in the
-// ranges of their types, an address of 4 or 16 bytes, port not 0, few offers of transports that
-// exist. A Hello of another protocol version is returned with only its version, library version and
-// rank meaning anything. Nothing: not a message of ours.
+// Returns a Hello whose fields need no further checks of form: magic right, numbers in the ranges
+// of their types, an address of 4 or 16 bytes, port not 0, few offers of transports that exist. Of
+// a Hello of another protocol version, only its version, library version and rank mean anything.
+// Returns nullopt if it is not a message of ours.
 std::optional<control::Hello> parse_hello(ByteSpan value);
 
-// A Welcome with exactly one outcome; a group in it is complete: `size` members in each lane,
-// usable addresses, epoch not 0, datagram sizes within limits, a multicast address that is one,
-// an attempt and a process for each rank.
+// Returns a Welcome with exactly one outcome. A group in it is complete: `size` members in each
+// lane, usable addresses, epoch not 0, datagram sizes within limits, a multicast address that is
+// one, an attempt and a process for each rank.
 std::optional<control::Welcome> parse_welcome(ByteSpan value, int size);
 
 control::Welcome rejection_of(const Status& reason);

@@ -17,7 +17,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Names of what a launcher tells; nullptr where it is silent.
+// Names of a launcher's variables; nullptr for those that it does not set.
 struct Convention {
   LauncherKind kind;
   const char* rank;
@@ -60,7 +60,7 @@ constexpr std::array<EnvironmentVariable, 29> kVariables = {{
     {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction",
      "8 MiB, or what the kernel allows"},
     {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks",
-     "the peers' receive buffers; paced: 64 MiB of all"},
+     "1 MiB, or a share of the peer's receive buffer; paced: 64 MiB of all"},
     {"LEEWAY_CONGESTION",
      "automatic, none, fixed, scavenger, wan or fabric: what paces all that is sent",
      "automatic: wan where a rank is more than 2 ms from rank 0 or has a public address, else "
@@ -84,7 +84,7 @@ class Reader {
  public:
   explicit Reader(const EnvironmentGetter& get) : get_(get) {}
 
-  // Null when unset or empty.
+  // Returns null if the variable is unset or empty.
   const char* text(const char* name) const {
     const char* const value = name == nullptr ? nullptr : get_(name);
     return value == nullptr || *value == '\0' ? nullptr : value;
@@ -120,7 +120,8 @@ class Reader {
   const EnvironmentGetter& get_;
 };
 
-// Every job step of Slurm has the number; a bare batch script has Slurm's rank 0 without it.
+// Every job step of Slurm sets the number of ranks. A bare batch script has Slurm's rank 0 without
+// it.
 bool is_batch_script(const Reader& read, const Convention& convention) {
   const char* const rank = read.text(convention.rank);
   return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
@@ -175,8 +176,8 @@ Result<std::string> torchrun_rendezvous(const Reader& read) {
   return to_text(HostPort{host, static_cast<std::uint16_t>(ours)});
 }
 
-// What is equal on all ranks of a job and different between jobs of one machine; empty when nothing
-// is.
+// Returns a text that is equal on all ranks of a job and different between jobs of one machine.
+// Empty if the launcher sets none.
 std::string job_identifier(const Reader& read) {
   for (const char* const name : {"OMPI_MCA_orte_ess_jobid", "PMIX_NAMESPACE"}) {
     if (const char* const value = read.text(name)) return value;
@@ -219,7 +220,7 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
-// No launcher, whatever its variables say, but the place on this machine, which tells ports apart.
+// Ignores launchers, except for the place on this machine, which tells ports apart.
 Result<Launcher> rendezvous_alone(const Reader& read) {
   Launcher launcher;
   const auto convention = find_convention(read);

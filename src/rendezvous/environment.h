@@ -21,10 +21,10 @@ namespace leeway::rendezvous {
 
 using EnvironmentGetter = std::function<const char*(const char*)>;
 
-// std::getenv.
+// A getter that calls std::getenv.
 EnvironmentGetter process_environment();
 
-// Who started the ranks, in order of precedence when several left their variables.
+// The launcher that started the ranks, in order of precedence if several left their variables.
 enum class LauncherKind : std::uint8_t { none = 0, leeway, torchrun, open_mpi, pmi, slurm };
 std::string_view to_string(LauncherKind kind);
 
@@ -52,8 +52,8 @@ inline constexpr std::uint16_t kDerivedPortCount = 10000;
 // other ranks never come.
 Result<Launcher> detect_launcher(const EnvironmentGetter& get);
 
-// Why a process that no launcher has told its place may be a group of one by mistake; empty where
-// nothing speaks for it.
+// Returns why a process that no launcher has told its place may be a group of one by mistake. Empty
+// if there is no sign of it.
 std::string reason_to_be_alone(const EnvironmentGetter& get);
 
 // Options with every LEEWAY_* variable and the launcher's rank, size and rendezvous filled in.
@@ -68,13 +68,13 @@ inline constexpr std::array<const char*, 5> kProtectingVariables = {
     "LEEWAY_SECRET_FILE", "LEEWAY_REQUIRE_SEALED", "LEEWAY_TLS_CA", "LEEWAY_TLS_CERT",
     "LEEWAY_TLS_KEY"};
 
-// Takes the environment's secret file or certificates where the options name none, so that groups
-// of a process that has a secret are sealed, whoever made the options. kInvalidArgument: there is
-// none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed forbids a plain group; or a
-// variable for one is set and empty.
+// Takes the environment's secret file or certificates if the options name none. So groups of a
+// process that has a secret are sealed, even if their options come from a caller. Returns
+// kInvalidArgument if there is none either, and LEEWAY_REQUIRE_SEALED=1 or Options::require_sealed
+// forbids a plain group; or if a variable for one is set and empty.
 Status seal_by_default(Options& options, const EnvironmentGetter& get = process_environment());
 
-// LEEWAY_LOG's, for what is said before there are options; warn where it is not set, or wrong.
+// The level in LEEWAY_LOG, for lines before there are options. It is warn if not set, or wrong.
 LogLevel log_level(const EnvironmentGetter& get);
 
 // One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.

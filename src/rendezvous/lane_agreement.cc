@@ -30,7 +30,7 @@ Status cannot_use(std::size_t rank, TransportKind kind, const TransportOffer* of
                        explained ? offer->obstacle.c_str() : "it does not say why");
 }
 
-// Over `kind`, when every rank has it.
+// The lane over `kind`, if every rank has it.
 Result<Lane> lane_over(TransportKind kind, const std::vector<std::vector<TransportOffer>>& offers) {
   Lane lane{kind, static_cast<std::uint32_t>(limits::kDatagramBytesMax), {}};
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {

@@ -1,5 +1,5 @@
-// Rank 0's judgement about transports, free of sockets: what carries the datagrams of all ranks,
-// and whether exact calls may have a transport of their own.
+// Rank 0's choice of transports, without sockets: which one carries the datagrams of all ranks, and
+// whether exact calls may have a transport of their own.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace leeway::rendezvous {
 
-// Whether a rank asks for the same transport and the same multicast as rank 0; the error names both
-// sides.
+// Checks that a rank asks for the same transport and the same multicast as rank 0. The error names
+// both sides.
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root);
 
 struct Lanes {
@@ -20,14 +20,15 @@ struct Lanes {
   std::optional<Lane> exact;
 };
 
-// `wanted` by all ranks; `udp` leads to all of them; `offers` by rank. Automatic: verbs where every
-// rank has it, else UDP, and UCX for exact calls where every rank has it. A transport that is asked
-// for by name carries everything, and a rank that lacks it is an error (kUnsupported) naming it.
+// All ranks ask for `wanted`; `udp` leads to all of them; `offers` is by rank. Automatic means
+// verbs if every rank has it, else UDP, and UCX for exact calls if every rank has it. A transport
+// that is asked for by name carries everything. A rank that lacks it is an error (kUnsupported)
+// that names it.
 Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
                            const std::vector<std::vector<TransportOffer>>& offers);
 
-// The multicast group of a communicator: of the scope of one organisation, and other ones for other
-// epochs. UDP ports are below those that systems choose themselves.
+// The multicast group of a communicator. Its scope is one organisation. Other epochs have other
+// groups. UDP ports are below those that systems choose themselves.
 Group::Multicast multicast_of(std::uint32_t epoch, bool v4);
 
 void put_offers(const std::vector<TransportOffer>& offers, control::Hello& hello);

@@ -1,5 +1,4 @@
-// The stores without a network: what every store does as it stands in the header, the memory of
-// this process, and a folder.
+// The stores without a network: defaults of every store, the memory of this process, and a folder.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,8 +37,8 @@ Status Rendezvous::erase(std::string_view key) {
   return {};
 }
 
-// Round after round over the keys that are missing. In a round only the first of them is waited
-// for, the others are looked at: so a round is short however many are missing.
+// Goes round after round over the keys that are missing. In a round only the first of them is
+// waited for, the others are looked at. So a round is short however many are missing.
 Status Rendezvous::get_each(std::span<const std::string> keys, Duration patience,
                             const Taker& take) {
   const auto end =
@@ -138,7 +137,7 @@ Status write_file(const std::string& path, ByteSpan value) {
   return status;
 }
 
-// kDeadlineExceeded: there is none.
+// Returns kDeadlineExceeded if there is none.
 Result<std::vector<std::byte>> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return rendezvous::key_is_absent(path, Duration(0));
@@ -175,7 +174,7 @@ FileRendezvous::FileRendezvous(std::string folder) : folder_(std::move(folder)) 
 
 Status FileRendezvous::put(std::string_view key, ByteSpan value) {
   if (Status status = rendezvous::check_put(key, value); !status.ok()) return status;
-  std::error_code ignored;  // if it is not there then, writing says so
+  std::error_code ignored;  // if it is not there then, writing fails
   std::filesystem::create_directories(folder_, ignored);
   const std::string temporary = temporary_of(folder_);
   const std::string path = file_of(folder_, key);

@@ -1,10 +1,11 @@
 // Lines for people on standard error: "[time] leeway[rank] level: text".
 //
 // Log once, where a thing is detected, and never on the datapath's good path. Each line belongs to
-// a cause; a cause may print ten lines a second, so that a fault that repeats with every packet
-// cannot fill a disk. What was held back is counted and said with the cause's next line.
+// a cause. A cause may print ten lines a second, so that a fault that repeats with every packet
+// cannot fill a disk. Lines that were held back are counted, and the cause's next line says how
+// many.
 //
-// There is no global logger: whoever logs is handed one.
+// There is no global logger: code that logs is handed one.
 #pragma once
 
 #include <cstdint>

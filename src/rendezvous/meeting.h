@@ -57,14 +57,14 @@ struct MeetingPlace {
   TcpClient* client = nullptr;  // where it is another's server
 };
 
-// How long to wait at once: less where the caller may take his call back meanwhile.
+// Returns how long to wait at once. It is shorter if the caller may take its call back meanwhile.
 Duration at_once(const LocalConfiguration& local, Duration patience);
-// Why a meeting failed that its caller took back.
+// The error of a meeting that its caller took back.
 Status taken_back(const LocalConfiguration& local);
 
 // Never 0.
 std::uint64_t random_number();
-// As a value of a store without erase().
+// Erases a key. In a store without erase() its value becomes empty.
 void forget(Rendezvous& store, const std::string& key);
 
 // Tells when a rank that waits should say so.
@@ -74,9 +74,9 @@ class WaitReport {
 
   WaitReport(Clock::time_point begin, Duration first) : begin_(begin), after_(first) {}
 
-  // Whether it is time, and then not again before twice the time has passed.
+  // Returns true when it is time, and then not again before twice that time has passed.
   bool due(Clock::time_point now);
-  // Until it is time.
+  // Time until the report is due.
   Duration left(Clock::time_point now) const { return begin_ + after_ - now; }
   Duration waited(Clock::time_point now) const { return now - begin_; }
 
@@ -152,7 +152,7 @@ class MeetingGuest {
 
  private:
   using Clock = MeetingClock;
-  using Outcome = std::optional<Result<Group>>;  // nothing: to be tried again
+  using Outcome = std::optional<Result<Group>>;  // without a value: try again
 
   Duration left() const { return end_ - Clock::now(); }
   Outcome find_meeting();
@@ -177,9 +177,9 @@ class MeetingGuest {
   const std::uint64_t attempt_ = random_number();
   const Clock::time_point end_;
   std::uint64_t over_ = 0;   // a meeting that is not for this rank
-  std::string other_place_;  // of a process that claims the same rank
+  std::string other_place_;  // where the process runs that claims the same rank
   Status obstacle_;          // why there is no outcome yet
-  const char* seen_ = "";    // of other groups there, which may have gone since
+  const char* seen_ = "";    // text about other groups there, which may have gone since
   WaitReport report_;
   Duration pause_;
 };

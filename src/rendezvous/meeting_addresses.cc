@@ -17,7 +17,7 @@ std::optional<asio::ip::address> address_of(const std::string& bytes) {
   return address ? std::optional(unmapped(*address)) : std::nullopt;
 }
 
-// Whether others can reach it: not link-local, of which the interface would have to be known, too.
+// Returns true if others can reach it. A link-local address would need its interface, too.
 bool leads_elsewhere(const asio::ip::address& address) {
   const bool link_local = address.is_v6() && address.to_v6().is_link_local();
   return !address.is_loopback() && !address.is_unspecified() && !link_local;

@@ -16,7 +16,7 @@
 
 namespace leeway::rendezvous {
 
-// What a Hello says of this rank's connection to rank 0 (WIRE 7.21).
+// Fills in what a Hello says about this rank's connection to rank 0 (WIRE 7.21).
 void tell_addresses(const LocalConfiguration& local, const ConnectionEnds& ends,
                     control::Hello& hello);
 

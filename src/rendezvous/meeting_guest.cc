@@ -13,15 +13,16 @@ namespace {
 constexpr Duration kGuestLookFirst = std::chrono::milliseconds(100);
 constexpr Duration kGuestLookMax = std::chrono::seconds(1);
 
-// Between looks at an invitation that is not for this rank, and after a store was not reached.
+// Pauses between looks at an invitation that is not for this rank, and after a store was not
+// reached.
 constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
 constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 
-// Of the whole time: when to ask why nobody invites.
+// After 1/8 of join_timeout without an invitation the guest asks why.
 constexpr int kAbsencePart = 8;
 
-// An address out of a store may be a dead rank 0's. What has its port by now may be silent, so the
-// store is asked again after this time. A live rank 0 answers within it.
+// An address out of a store may be a dead rank 0's. The process that has its port by now may be
+// silent, so the store is asked again after this time. A live rank 0 answers within it.
 constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
 
 }  // namespace
@@ -59,7 +60,7 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
       if (is_time_to_say || (is_early && left() <= asking)) note_absence();
       return std::nullopt;
     }
-    // At the very end an attempt is cut off, and says less than those before.
+    // At the very end an attempt is cut off, and has less to say than those before.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
     if (code == StatusCode::kMismatch && !is_stored_address) {
@@ -86,8 +87,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
   return attend(*invitation);
 }
 
-// Stays with a meeting, also through times when the store is away, until another one is invited to:
-// once the outcome is there rank 0 takes its invitation back.
+// Stays with a meeting until another one is invited to, also while the store is away. Once the
+// outcome is there, rank 0 takes its invitation back.
 MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
   const std::uint64_t meeting = invitation.meeting();
   if (Status status = check_invitation(invitation, local_); !status.ok())
@@ -134,13 +135,13 @@ std::vector<std::byte> MeetingGuest::hello(std::uint64_t meeting) const {
   return proved_value(hello, local_, keys_.hello(meeting, local_.rank));
 }
 
-// A Hello is in its place as long as this process is here.
+// A Hello stays in its place as long as this process is here.
 Status MeetingGuest::say_hello(std::uint64_t meeting) {
   return place_.store->put_briefly(keys_.hello(meeting, local_.rank), hello(meeting),
                                    {.with_this_process = true});
 }
 
-// In one exchange where that is possible.
+// Does both in one exchange if the store can.
 Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t meeting,
                                                                 Duration patience) {
   if (place_.client != nullptr) {
@@ -151,7 +152,8 @@ Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t me
   return place_.store->get(keys_.outcome(meeting), patience);
 }
 
-// A group without this process is of a meeting that is over, or took another one of the same rank.
+// A group without this process is of a meeting that is over, or took another process of the same
+// rank.
 MeetingGuest::Outcome MeetingGuest::judge(std::uint64_t meeting, ByteSpan value) {
   const auto welcome = parse_welcome(value, local_.size);
   if (!welcome) {
@@ -188,7 +190,7 @@ MeetingGuest::Seen MeetingGuest::look_around(std::uint64_t meeting) {
   return Seen::other_process;
 }
 
-// Unless there is an outcome already.
+// Puts the refusal as the outcome, unless there is an outcome already.
 Result<Group> MeetingGuest::refuse(std::uint64_t meeting, const Status& reason) {
   const std::string key = keys_.outcome(meeting);
   const auto outcome = place_.store->get(key, Duration(0));

@@ -10,14 +10,14 @@
 namespace leeway::rendezvous {
 namespace {
 
-// How often those who wait look around: soon at first, then seldom.
+// Interval at which waiting ranks look around: short at first, then long.
 constexpr Duration kLookFirst = std::chrono::milliseconds(100);
 constexpr Duration kLookMax = std::chrono::seconds(1);
 
-// For the outcome to be got by ranks that wait for it: that is how long they may look elsewhere.
+// Time for waiting ranks to get the outcome: they may look elsewhere for this long.
 constexpr Duration kTellTime = std::chrono::milliseconds(200);
 
-// After a store was not reached: soon at first, then seldom.
+// Pauses after a store was not reached: short at first, then long.
 constexpr Duration kAgain = std::chrono::milliseconds(20);
 constexpr Duration kAgainMax = std::chrono::milliseconds(250);
 
@@ -92,8 +92,8 @@ void MeetingHost::say_waiting(const std::string& why) {
               why.c_str(), std::chrono::duration<double>(patience_end_ - now).count());
 }
 
-// Connections that were refused since this meeting began. They speak for another secret on the
-// missing ranks.
+// Connections that were refused since this meeting began. They are a sign that the missing ranks
+// have another secret.
 TcpServer::Refusals MeetingHost::refused() const {
   if (place_.own == nullptr) return {};
   TcpServer::Refusals refusals = place_.own->refusals();
@@ -136,7 +136,7 @@ void MeetingHost::collect(Duration patience) {
   std::this_thread::sleep_for(std::min(kAgain, patience));
 }
 
-// False: the meeting is over.
+// Returns false if the meeting is over.
 bool MeetingHost::admit(Rank rank, ByteSpan value) {
   auto hello = take_hello(value, keys_.hello(meeting_, rank), root_, rank);
   if (!hello.ok()) {
@@ -151,7 +151,7 @@ bool MeetingHost::admit(Rank rank, ByteSpan value) {
   return true;
 }
 
-// Only a refusal is put there by others.
+// Others put only refusals there.
 bool MeetingHost::hear_outcome(ByteSpan value) {
   const auto welcome = parse_welcome(value, root_.size);
   told_by_other_ = true;
@@ -162,7 +162,7 @@ bool MeetingHost::hear_outcome(ByteSpan value) {
   return false;
 }
 
-// A process that is gone took its Hello along; one that came in its place put another.
+// The Hello of a process that is gone goes with it. A process that came in its place puts another.
 void MeetingHost::look_at_hellos() {
   std::vector<Rank> ranks;
   std::vector<std::string> keys;
@@ -240,7 +240,7 @@ Result<Group> MeetingHost::conclude() {
   return group;
 }
 
-// Again where the store is away, for as long as the others wait.
+// Puts the outcome. While the store is away, tries again for as long as the others wait.
 Status MeetingHost::put_outcome(ByteSpan value) {
   const auto readers = static_cast<std::uint32_t>(members_.size() - 1);
   while (true) {
@@ -264,7 +264,7 @@ void MeetingHost::tell_failure() {
   forget(*place_.store, keys_.root());
 }
 
-// Before a server of this process may close.
+// Waits until the ranks have read the outcome, before a server of this process may close.
 void MeetingHost::wait_told(Duration patience) {
   if (place_.own == nullptr) return;
   const bool out_of_time = Clock::now() >= patience_end_;

@@ -10,7 +10,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Longest part of a key that is made of a name. What is longer ends in a hash of all of it.
+// Longest part of a key that is made of a name. A longer one ends in a hash of all of it.
 constexpr std::size_t kNameBytesMax = 120;
 
 std::string hexadecimal(std::uint64_t number) {
@@ -19,7 +19,7 @@ std::string hexadecimal(std::uint64_t number) {
   return text.data();
 }
 
-// One part of a key: other letters than a key's, and '/', as '%' and two digits.
+// One part of a key. Letters that keys do not have, and '/', become '%' and two digits.
 std::string key_part(const std::string& name) {
   std::string part;
   for (const char c : name) {

@@ -8,7 +8,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// A day where more is asked for, so that no sum of times overflows.
+// At most a day from now, so that no sum of times overflows.
 SteadyClock::time_point end_of(Duration patience) {
   return SteadyClock::now() + std::clamp<Duration>(patience, Duration(0), std::chrono::hours(24));
 }

@@ -14,13 +14,13 @@ class MemoryStore {
  public:
   explicit MemoryStore(std::size_t bytes_max) : table_(bytes_max) {}
 
-  // Calls `work` with the table locked; then those look again that wait for what it did.
+  // Calls `work` with the table locked. Then the calls that wait look at the table again.
   void change(const std::function<void(StoreTable&)>& work);
 
   Result<std::vector<std::byte>> get(std::string_view key, Duration patience);
   Status get_each(std::span<const std::string> keys, Duration patience,
                   const Rendezvous::Taker& take);
-  // Waits until the value of `key` was read so often, or is gone, or time is up.
+  // Waits until the value of `key` was read `reads` times, or is gone, or time is up.
   void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 
  private:

@@ -1,7 +1,7 @@
 // Where a process answers Prometheus: "host:port", or "public:host:port".
 //
-// What is read there is neither encrypted nor kept from anyone who reaches the port. So an address
-// that the internet may reach, or all addresses of a host at once, must be asked for by "public:".
+// The answers are neither encrypted nor kept from anyone who reaches the port. So an address that
+// the internet may reach, or all addresses of a host at once, must be asked for by "public:".
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace leeway::rendezvous {
 
 struct MetricsAddress {
-  HostPort where;             // an address, no name; port 0: a free one
+  HostPort where;             // an address, no name; with port 0 the system chooses
   bool asked_public = false;  // "public:" stood before it
 };
 
-// kInvalidArgument: it is none, or a public one without "public:".
+// Returns kInvalidArgument if it is no address, or a public one without "public:".
 Result<MetricsAddress> parse_metrics_address(std::string_view text);
 
-// Of the `place`-th process of a host: the port so much higher; port 0 stays.
+// The address for the `place`-th process of a host: its port is higher by `place`. Port 0 stays 0.
 Result<MetricsAddress> shifted(MetricsAddress address, int place);
 
 // parse_metrics_address()'s inverse.

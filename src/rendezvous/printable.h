@@ -1,4 +1,4 @@
-// What error texts are made of: lists of ranks, and text that other processes sent.
+// Parts of error texts: lists of ranks, and text that other processes sent.
 #pragma once
 
 #include <cstddef>

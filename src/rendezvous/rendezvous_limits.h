@@ -1,4 +1,4 @@
-// What those who reach the port of a rendezvous may cost the process that owns it.
+// Limits of what peers and strangers at a rendezvous's port may cost the process that owns it.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct RendezvousLimits {
   Duration hello_timeout = std::chrono::seconds(3);
   // For one message to come or to leave, whole.
   Duration frame_timeout = std::chrono::seconds(30);
-  // Of a connection that waits for nothing and has no key that goes with it.
+  // For a connection that waits for nothing and holds no key that is erased with it.
   Duration idle_timeout = std::chrono::seconds(60);
   // All connections: four groups of the most ranks. Beyond this the longest idle one is closed.
   std::size_t connections_max = 4096;
@@ -30,10 +30,11 @@ struct RendezvousLimits {
   std::size_t requests_max = 2048;
   // The same of all connections; about 150 bytes each.
   std::size_t all_requests_max = std::size_t{1} << 18;
-  // After a rank was refused: how long rank 0 stays to tell the reason to ranks that have not come
+  // Time that rank 0 stays after a rank was refused, to tell the reason to ranks that have not come
   // yet.
   Duration linger = std::chrono::seconds(1);
-  // After so long a rank that waits says for whom; then again whenever it has waited twice as long.
+  // A rank that waits logs for whom after this time, and again whenever it has waited twice as
+  // long.
   Duration first_word = std::chrono::seconds(10);
 };
 

@@ -11,7 +11,7 @@ namespace leeway::rendezvous {
 
 class ServerStore final : public Rendezvous {
  public:
-  // The server that this process shares at the address, opened if need be. `log` may be null.
+  // The server that this process shares at the address. It is opened if need be. `log` may be null.
   static Result<std::unique_ptr<ServerStore>> open_shared(const HostPort& where,
                                                           const RendezvousLimits& limits,
                                                           const TcpSecurity& security,
@@ -24,8 +24,8 @@ class ServerStore final : public Rendezvous {
   ServerStore(std::shared_ptr<TcpServer> server, std::string address)
       : server_(std::move(server)), address_(std::move(address)) {}
 
-  // Where others connect to: the host that was asked for; without one, the address by which this
-  // machine reaches other networks.
+  // Address to which others connect: the host that was asked for; without one, the address by which
+  // this machine reaches other networks.
   const std::string& address() const { return address_; }
   const std::shared_ptr<TcpServer>& server() const { return server_; }
 
@@ -37,7 +37,7 @@ class ServerStore final : public Rendezvous {
 
   TcpServer::Refusals refusals() const { return server_->refusals(); }
 
-  // Waits until the value of `key` was got so often, or time is up.
+  // Waits until the value of `key` was read `reads` times, or time is up.
   void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 
  private:

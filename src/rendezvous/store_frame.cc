@@ -27,7 +27,7 @@ constexpr std::byte kWithConnection{1};
 constexpr std::byte kQuiet{2};
 constexpr std::byte kPutFlags = kWithConnection | kQuiet;
 
-// WIRE 7.14. False: no frame of ours has such a header.
+// WIRE 7.14. Returns false if no frame of ours has such a header.
 bool is_request_header(ByteSpan header, std::size_t key_bytes, std::size_t value_bytes) {
   const auto operation = std::to_integer<std::uint8_t>(header[0]);
   if (operation < static_cast<std::uint8_t>(StoreOperation::put) ||

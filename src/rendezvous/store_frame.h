@@ -1,5 +1,5 @@
-// What goes over a connection between a TcpRendezvous and its server: proto/README.md, 7.14. Here
-// are bytes only, no sockets. No length is believed before it is checked.
+// Frames of a connection between a TcpRendezvous and its server: proto/README.md, 7.14. This file
+// handles bytes only, no sockets. No length is believed before it is checked.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ struct StoreRequest {
   bool quiet = false;            // put: an answer only if there is no room
   std::uint32_t number = 0;      // the answer has the same
   std::uint32_t readers = 0;     // put: see StoreTable::put()
-  std::string_view key;          // empty for cancel, whose number is that of a get
-  ByteSpan value;                // of put
+  std::string_view key;          // empty for cancel; its number is a get's
+  ByteSpan value;                // put only
 };
 
-// Of put and erase: done, full. Of get: found. Of look: found, absent. Cancel has no answer.
+// Answer to put and erase: done, full. To get: found. To look: found, absent. Cancel has none.
 enum class StoreOutcome : std::uint8_t { done = 0, found, absent, full };
 
 struct StoreAnswer {
@@ -47,20 +47,20 @@ void append_request(const StoreRequest& request, std::string& out);
 std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std::uint32_t number,
                                                        std::size_t value_bytes);
 
-// Takes the bytes of one connection as they come and hands on whole frames. What it keeps is less
-// than one frame of the longest value, beside what one feed() brings.
+// Takes the bytes of one connection as they come and hands on whole frames. It keeps less than one
+// frame of the longest value, beside the bytes of one feed().
 class FrameReader {
  public:
-  // False, now and from then on: not the other side's frames.
+  // Return false, now and from then on, if the bytes are not the other side's frames.
   bool feed_requests(ByteSpan bytes, const std::function<void(const StoreRequest&)>& take);
   bool feed_answers(ByteSpan bytes, const std::function<void(const StoreAnswer&)>& take);
 
   bool is_greeted() const { return greeted_; }
-  // Of a frame, or of the greeting, that is not complete.
+  // Bytes of a frame, or of the greeting, that is not complete.
   std::size_t buffered() const { return buffer_.size(); }
 
  private:
-  // Bytes of the frame at the front of `bytes`, 0: not complete yet.
+  // Returns the bytes of the frame at the front of `bytes`, 0 while it is not complete.
   using Step = std::function<std::size_t(ByteSpan bytes)>;
   bool feed(ByteSpan bytes, const Step& step);
 

@@ -162,7 +162,7 @@ void StoreServer::make_room_for_request(Id id) {
       std::max_element(connections_.begin(), connections_.end(),
                        [&](const auto& a, const auto& b) { return requests(a) < requests(b); });
   if (most->first == id) {
-    most->second.doomed = kTooManyRequests;  // whoever serves it closes it
+    most->second.doomed = kTooManyRequests;  // closed after it was served
   } else {
     close(most, kTooManyRequests);
   }

@@ -1,10 +1,10 @@
 // The server of a TcpRendezvous without its sockets: bytes of connections go in, answers and
 // connections to close come out. Time is the caller's.
 //
-// A connection is a stranger's until its greeting is complete. Strangers, and those that greet and
-// then waste what the server has, are bounded in number, bytes and time. A connection is closed for
-// what it does alone: none can close another, but that some stranger gives way to a new one, and
-// the longest idle one where there are too many.
+// A connection is a stranger's until its greeting is complete. Strangers are bounded in number,
+// bytes and time. So are connections that greet and then waste the server's resources. A connection
+// is closed only for its own acts, with two exceptions: some stranger gives way to a new one, and
+// the longest idle one if there are too many.
 #pragma once
 
 #include <array>
@@ -26,23 +26,23 @@ namespace leeway::rendezvous {
 
 class StoreServer {
  public:
-  using Id = StoreTable::Owner;  // of a connection; never 0, never used twice
+  using Id = StoreTable::Owner;  // identifies a connection; never 0, never used twice
 
   // Both must outlive the server. The table is shared with this process, which reads it, and puts
-  // by put_here(). `seed`: of the choice which stranger gives way.
+  // by put_here(). `seed` seeds the choice of the stranger that gives way.
   StoreServer(const RendezvousLimits& limits, StoreTable& table, std::uint64_t seed = 0)
       : limits_(limits), table_(table), seed_(seed) {}
 
-  // `network`: network_of() its address; those of 0 count together only.
+  // `network` is network_of() of its address. Connections of network 0 count in the total only.
   void on_accept(Instant now, Id id, std::uint64_t network = 0);
   void on_bytes(Instant now, Id id, ByteSpan received);
   void on_closed(Id id);
-  // `answers` of those that poll_answers() gave have left.
+  // `answers` of the answers that poll_answers() gave have left.
   void on_sent(Instant now, Id id, std::size_t answers);
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
 
-  // Of this process, without a connection. False: there is no room.
+  // Puts a value of this process, without a connection. Returns false if there is no room.
   bool put_here(Instant now, std::string_view key, ByteSpan value, std::uint32_t readers);
 
   struct Answer {
@@ -67,11 +67,11 @@ class StoreServer {
   };
   const Counters& counters() const { return counters_; }
   std::size_t connections() const { return connections_.size(); }
-  // Of values and of incomplete frames.
+  // Bytes of values and of incomplete frames.
   std::size_t bytes() const { return table_.bytes() + buffered_; }
 
  private:
-  // What a connection is in, each with its own time limit.
+  // Phase of a connection. Each has its own time limit.
   enum class Phase : std::uint8_t { stranger = 0, receiving, sending, idle, busy };
   static constexpr std::size_t kPhases = 5;
 
@@ -79,7 +79,7 @@ class StoreServer {
     FrameReader reader;
     Phase phase = Phase::stranger;
     std::list<Id>::iterator place;  // in phases_[phase]
-    Instant since;                  // when it came there
+    Instant since;                  // when it entered the phase
     std::uint64_t network = 0;
     bool greeted = false;  // and told so
     std::map<std::uint32_t, std::string> waiting;
@@ -112,7 +112,7 @@ class StoreServer {
   const std::uint64_t seed_;
   Instant now_;
   Connections connections_;
-  std::array<std::list<Id>, kPhases> phases_;  // longest there first
+  std::array<std::list<Id>, kPhases> phases_;  // longest in the phase first
   std::size_t buffered_ = 0;
   std::size_t requests_ = 0;  // waiting or not yet sent, of all connections
   std::vector<Answer> answers_;

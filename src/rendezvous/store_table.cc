@@ -5,7 +5,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// What a key costs beside its own bytes and those of its value: the nodes around them.
+// Bytes that a key costs beside itself and its value: the nodes around them.
 constexpr std::size_t kEntryBytes = 256;
 
 bool is_key_letter(char c) {

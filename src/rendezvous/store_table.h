@@ -1,4 +1,4 @@
-// The keys and values of a store in memory, and who waits for which key. No sockets, no clock, no
+// The keys and values of a store in memory, and the waiters for each key. No sockets, no clock, no
 // lock: the owner of the table has those.
 #pragma once
 
@@ -18,18 +18,18 @@
 
 namespace leeway::rendezvous {
 
-// Of 1 .. kKeyBytesMax bytes, all of the alphabet that leeway/rendezvous.h promises to stores.
+// Returns true for 1 .. kKeyBytesMax bytes of the alphabet that leeway/rendezvous.h promises
+// stores.
 bool is_key(std::string_view key);
 
-// kInvalidArgument where the key or the value is not of the sizes and letters that a store takes.
+// Returns kInvalidArgument if a store does not take a key or value of such size or letters.
 Status check_put(std::string_view key, ByteSpan value);
 
 class StoreTable {
  public:
-  // Counts in bytes() until the last of those who read it lets go of it, also after it was
-  // replaced.
+  // Counts in bytes() until its last reader releases it, also after it was replaced.
   using Value = std::shared_ptr<const std::vector<std::byte>>;
-  // Whoever puts and waits: 0 is this process, others are the server's connections.
+  // A writer or waiter: 0 is this process, others are the server's connections.
   using Owner = std::uint64_t;
   struct Waiter {
     Owner owner = 0;
@@ -37,7 +37,7 @@ class StoreTable {
     // NOLINTNEXTLINE(modernize-use-nullptr): the generated comparison with 0
     auto operator<=>(const Waiter&) const = default;
   };
-  // Who waited for a key that has come, and what it holds.
+  // A waiter whose key has come, and the value.
   struct Woken {
     Waiter waiter;
     Value value;
@@ -45,17 +45,17 @@ class StoreTable {
 
   explicit StoreTable(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // What a key with its value counts for in bytes().
+  // Bytes that a key with its value counts for in bytes().
   static std::size_t cost_of(std::string_view key, ByteSpan value);
-  // Whether `more` bytes have room. If need be, keys are erased that had all their readers.
+  // Returns true if `more` bytes have room. If need be, erases keys that had all their readers.
   bool make_room(std::size_t more);
 
-  // False: full; nothing was changed. `woken` is added to. The key may be erased after `readers`
-  // reads, 0: never.
+  // Returns false, and stores nothing, if the table is full. Appends to `woken`. The key may be
+  // erased after `readers` reads, or never if 0.
   bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
            std::vector<Woken>& woken);
 
-  // Null where there is none. Counts as a read.
+  // Returns null if there is none. Counts as a read.
   Value read(std::string_view key);
   bool contains(std::string_view key) const;
   void erase(std::string_view key);
@@ -66,19 +66,19 @@ class StoreTable {
   void wait(std::string_view key, Waiter waiter);
   void cancel(std::string_view key, Waiter waiter);
 
-  // How often the present value of a key was read; 0 where there is none.
+  // Number of reads of the key's present value. 0 if there is none.
   std::uint32_t reads(std::string_view key) const;
 
-  // Grow with every put and erasure, and with every read: whoever waits for one compares.
+  // Grow with every put and erasure, and with every read. A waiter compares them.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t all_reads() const { return all_reads_; }
 
-  // Of all values that anyone still holds, with their keys.
+  // Bytes of all values that anyone still holds, with their keys.
   std::size_t bytes() const { return *bytes_; }
 
  private:
   struct Entry {
-    Value value;  // null: only waited for
+    Value value;  // set by the first put
     Owner owner = 0;
     std::uint32_t readers = 0;
     std::uint32_t reads = 0;

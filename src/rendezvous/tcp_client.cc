@@ -23,27 +23,27 @@ namespace {
 using asio::ip::tcp;
 using Clock = TcpClient::Clock;
 
-// A connection to the other end of the world, and a lost datagram on the way.
+// Time for a connection to the other end of the world, and one lost datagram on the way.
 constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
-// The server usually starts within milliseconds of us, but may take a minute: from quick to
-// patient.
+// Pauses between attempts. The server usually starts within milliseconds of us, but may take a
+// minute.
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
-// A server that is there dropped us among strangers, or has another secret.
+// Pause after a live server dropped us among strangers, or has another secret.
 constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 
-// One connection attempt to an address that does not even refuse.
+// Longest attempt to connect to one address that does not even refuse.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
 
 // A connection without any answer in this time may be a stranger's. A live server whose first
 // answer has to wait is connected to again.
 constexpr Duration kSilenceMax = std::chrono::seconds(1);
 
-// For an answer that a server which is alive gives at once.
+// Longest wait for an answer that a live server gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
 
-// The first byte of the record with which a server of TLS refuses what is none.
+// First byte of the record with which a TLS server refuses anything that is not TLS.
 constexpr std::byte kTlsAlert{21};
 
 Status unavailable(const char* why) {
@@ -52,30 +52,30 @@ Status unavailable(const char* why) {
 
 }  // namespace
 
-// One TCP connection. After a call that failed for another reason than time it is of no more use.
+// One TCP connection. It is of no more use after a call failed for another reason than time.
 class StoreConnection {
  public:
-  // False: no more answers are wanted.
+  // Returns false if no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
-  // The attempt says which of its secrets this process proves.
+  // `attempt` says which of its secrets this process proves.
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
-  // `last`: no attempt goes on beyond it. Each address has the time of a connection to the other
-  // end of the world, even if `end` is sooner: one behind a dead address of the same name is
-  // reached.
+  // No attempt goes on beyond `last`. Each address has the time of a connection to the other end of
+  // the world, even if `end` is sooner. So one behind a dead address of the same name is reached.
   Status connect(const HostPort& where, Clock::time_point end, Clock::time_point last);
 
-  // Sends `requests`, which get numbers from 0 on in their answers, and hands on what comes until
-  // `on_answer` has enough. kDeadlineExceeded: it had not when time was up.
+  // Sends `requests`, whose answers have numbers from 0 on, and hands on answers until `on_answer`
+  // wants no more. Returns kDeadlineExceeded if time was up before that.
   Status exchange(std::vector<StoreRequest> requests, Clock::time_point end,
                   const OnAnswer& on_answer);
 
-  // An exchange succeeded before: that the next one breaks may be because it was idle too long.
+  // Returns true if an exchange succeeded before. The next one may then break because the
+  // connection was idle too long.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
-  // Whether an exchange that took too long leaves hope for the next one.
+  // Returns true if the next exchange may succeed although one took too long.
   bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
   std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
@@ -95,7 +95,7 @@ class StoreConnection {
   Status broken() const;
   void cancel_waiting(const std::vector<StoreRequest>& requests);
 
-  // Runs the loop until `done` has a value, also one that says that time was up.
+  // Runs the loop until `done` has a value, which may also say that time was up.
   template <typename T>
   void run_until(Clock::time_point end, const std::optional<T>& done);
 
@@ -109,7 +109,7 @@ class StoreConnection {
   FrameReader reader_;
   std::string unsent_;
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
-  std::uint32_t first_number_ = 1;  // of the exchange that is going on
+  std::uint32_t first_number_ = 1;  // first number of the current exchange
   std::uint32_t next_number_ = 1;
   Clock::time_point reached_at_;
   bool is_used_ = false;
@@ -161,7 +161,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   return security_.tls != nullptr ? prove_secret(end) : Status();
 }
 
-// What was not closed in this time is a stranger's.
+// If the connection was not closed in this time, its other end is a stranger's.
 Status StoreConnection::prove_secret(Clock::time_point end) {
   tls_.emplace(security_.tls, keys::TlsSession::Side::client, attempt_);
   end = std::min(end, Clock::now() + kConnectMax);
@@ -282,7 +282,7 @@ Status StoreConnection::broken() const {
   return unavailable("the connection was tampered with");
 }
 
-// Leaves with the next request. Answers that are on their way are known by their old numbers.
+// Cancels with the next request. Answers that are on their way are known by their old numbers.
 void StoreConnection::cancel_waiting(const std::vector<StoreRequest>& requests) {
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     if (requests[i].operation != StoreOperation::get) continue;
@@ -421,8 +421,8 @@ Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, 
   return std::move(*found);
 }
 
-// One exchange, on a connection that is free or on a new one. `patient`: waits for a server that is
-// not there.
+// One exchange, on a connection that is free or on a new one. If `patient`, waits for a server that
+// is not there.
 Status TcpClient::ask(const std::vector<StoreRequest>& requests, Clock::time_point end,
                       bool patient, const std::function<bool(const StoreAnswer&)>& on_answer) {
   if (::getpid() != process_)
@@ -466,7 +466,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
-    // What an attempt says that time cut off is less than what the one before said.
+    // An attempt that time cut off has less to say than the one before.
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
@@ -483,7 +483,7 @@ void TcpClient::tell_once_all_were_refused(const Status& why) {
     std::exchange(tell_refusal_, nullptr)(why);
 }
 
-// A server that refused this process and has gone since: why it refused says more.
+// If a server refused this process and has gone since, returns why it refused: that says more.
 Result<TcpClient::ConnectionPtr> TcpClient::with_refusal(Result<ConnectionPtr> connection,
                                                          bool reached) {
   const std::lock_guard lock(mutex_);
@@ -504,7 +504,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool&
   });
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);
-  // However briefly the caller waits at once: what is cut off here begins anew each time.
+  // The connect time does not depend on the caller's patience: an attempt that is cut off begins
+  // anew each time.
   const Status status = connection->connect(*where, end, end_);
   reached = connection->is_reached();
   if (!status.ok()) return status;

@@ -1,5 +1,5 @@
-// The other side of a TcpRendezvous: connects to the server, again and again until it is there, and
-// asks on the calling thread. No thread of its own.
+// The client of a TcpRendezvous: connects to the server, again and again until it is there, and
+// asks on the calling thread. It has no thread of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ namespace leeway::rendezvous {
 
 class StoreConnection;
 
-// IPv4 inside IPv6 as plain IPv4.
+// Addresses of the two ends; IPv4 inside IPv6 is given as plain IPv4.
 struct ConnectionEnds {
   asio::ip::address own;
   asio::ip::address theirs;
@@ -31,23 +31,25 @@ struct ConnectionEnds {
 // Thread-safe: each call has a connection to itself. Connections stay open for later calls, and
 // with them the keys that go with this process.
 //
-// kUnavailable: the server was not reached in time, hung up, or does not know our secret (which may
-// be a stranger in its place); the text says why. kMismatch: what answers is no server of ours.
-// kInvalidArgument: the host's name does not exist, its address is public and there is no secret,
-// or the server wants one.
+// Errors: kUnavailable if the server was not reached in time, hung up, or does not know our secret
+// (which may be a stranger in its place); the text says why. kMismatch if the other side is no
+// server of ours. kInvalidArgument if the host's name does not exist, its address is public and
+// there is no secret, or the server wants one.
 class TcpClient final : public Rendezvous {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Asked before each attempt to connect. kUnavailable: not known yet.
+  // Returns the server's address. Called before each attempt to connect. Returns kUnavailable if it
+  // is not known yet.
   using Find = std::function<Result<HostPort>()>;
 
-  // No call lasts beyond `end`. `owner` is whose server it is, for texts; it stays valid.
+  // No call lasts beyond `end`. `owner` names the server's owner in texts, and must stay valid.
   TcpClient(Find find, TcpSecurity security, const char* owner,
             Clock::time_point end = Clock::time_point::max());
 
-  // Called once, with why: what answers does not prove that it is of this job. It may be a stranger
-  // in the server's place, so the call goes on; or this process has another secret.
+  // `tell` is called once, with the reason, if the other side does not prove that it is of this
+  // job. It may be a stranger in the server's place, so the call goes on; or this process has
+  // another secret.
   void on_refusal(std::function<void(const Status&)> tell) { tell_refusal_ = std::move(tell); }
   ~TcpClient() override;
 
@@ -61,7 +63,8 @@ class TcpClient final : public Rendezvous {
   Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
                                              std::string_view get_key, Duration patience);
 
-  // The least round trip that TCP measured to the server, on connections that are free; 0: none.
+  // Least round trip that TCP measured to the server, on connections that are free. 0 if there is
+  // none.
   Duration round_trip() const override;
 
   // The two ends of the connection that was used last, if it is free.
@@ -76,7 +79,7 @@ class TcpClient final : public Rendezvous {
   Result<ConnectionPtr> lease(Clock::time_point end, bool patient);
   void tell_once_all_were_refused(const Status& why);
   Result<ConnectionPtr> with_refusal(Result<ConnectionPtr> connection, bool reached);
-  // `reached`: someone accepted the connection.
+  // `reached` is set if someone accepted the connection.
   Result<ConnectionPtr> connect(Clock::time_point end, bool& reached) const;
 
   const Find find_;
@@ -88,7 +91,7 @@ class TcpClient final : public Rendezvous {
   std::atomic<std::size_t> attempt_{0};  // which secret is proved next
   mutable std::mutex mutex_;
   std::vector<ConnectionPtr> free_;  // the last one was used last
-  Status refusal_;                   // of the last server that was reached
+  Status refusal_;                   // how the last server that was reached refused
 };
 
 }  // namespace leeway::rendezvous

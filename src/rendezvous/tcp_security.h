@@ -12,21 +12,21 @@
 namespace leeway::rendezvous {
 
 struct TcpSecurity {
-  std::shared_ptr<const keys::TlsContext> tls;  // null: no secret, plain connections
-  bool insecure = false;                        // plain ones with public addresses, too
+  std::shared_ptr<const keys::TlsContext> tls;  // without a secret null, and connections are plain
+  bool insecure = false;                        // also plain connections with public addresses
 
-  // Whether a connection from or to the address may be.
+  // Returns true if a connection from or to the address is allowed.
   bool allows(const asio::ip::address& address) const;
 };
 
-// A connection may be made for everyone who holds one of the secrets; null: for everyone whose
-// address is private.
+// Allows connections with everyone who holds one of the secrets. If `secrets` is null, with
+// everyone whose address is private.
 Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secrets, bool insecure);
 
-// What the options name. any(): nothing leaves this process plain.
+// Credentials that the options name. If any() is true, nothing leaves this process plain.
 keys::CredentialFiles credentials_of(const Options& options);
 
-// kInvalidArgument: `address` is public and there is no secret.
+// The error (kInvalidArgument) of a public `address` without a secret.
 Status public_address_refused(const asio::ip::address& address);
 
 }  // namespace leeway::rendezvous

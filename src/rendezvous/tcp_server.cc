@@ -30,20 +30,20 @@ namespace {
 
 using asio::ip::tcp;
 
-// Answers to a few ranks are a few kilobytes into empty socket buffers; what does not leave in this
-// time never will. The tables of many ranks are megabytes for each of them: they have the time that
-// 100 MB/s take.
+// Time for answers to leave at the end. Answers to a few ranks are a few kilobytes into empty
+// socket buffers; bytes that do not leave in this time never will. The tables of many ranks are
+// megabytes for each of them: they have the time that 100 MB/s take.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 
-// After a failed accept (out of descriptors, say): when to try again.
+// Pause after a failed accept (out of descriptors, say).
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 
 // An alert of TLS.
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
-// A rank of another secret is told so. A flood is not: the answer is a third of what it costs.
+// A rank of another secret is told so. A flood is not: the answer costs a third of a connection.
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
@@ -64,7 +64,7 @@ constexpr Duration kStrangersEvery = std::chrono::seconds(10);
 // Connections that are looked at before anything else is done.
 constexpr int kAcceptBatch = 64;
 
-// Read at a time; also the longest first message. A rank's has some hundred bytes.
+// Bytes read at a time; also the longest first message. A rank's has some hundred bytes.
 constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
@@ -96,7 +96,7 @@ Status cannot_listen(const HostPort& where, std::error_code error) {
                        descriptor_hint(error.value()));
 }
 
-// The addresses to try, the first that can be bound is listened on.
+// The addresses to try. The first that can be bound is listened on.
 Result<std::vector<tcp::endpoint>> endpoints_to_listen_on(asio::io_context& io,
                                                           const HostPort& where) {
   const std::vector<tcp::endpoint> all = {any_address(where.port, true),
@@ -234,7 +234,7 @@ Status TcpServer::Loop::start() {
   return Status();
 }
 
-// Asio throws when memory runs out. What it was about to do is lost, the rest goes on.
+// Asio throws when memory runs out. The operation at hand is lost, the rest goes on.
 void TcpServer::Loop::run() {
   while (!io_.stopped()) {
     try {
@@ -270,8 +270,8 @@ void TcpServer::Loop::wait_for_connections() {
   });
 }
 
-// Whoever waits behind a flood waits no longer than it takes to look at the flood. Connections are
-// accepted by system calls of our own: Asio's sockets take five more for one that is refused.
+// Nobody waits behind a flood longer than it takes to look at the flood. Connections are accepted
+// by system calls of our own: Asio's sockets take five more for one that is refused.
 void TcpServer::Loop::accept_batch() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     tcp::endpoint remote;
@@ -299,8 +299,8 @@ void TcpServer::Loop::accept_batch() {
   wait_for_connections();
 }
 
-// What a connection has said already is looked at before it costs a place among those that are on
-// their way.
+// Looks at what a connection has said already, before it costs a place among those that wait to be
+// proved.
 void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
   if (!security_.allows(remote.address())) {
     say_dropped(remote, public_address_refused(remote.address()).c_str());
@@ -362,9 +362,9 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
       });
 }
 
-// So many bytes more were received. A session of TLS takes a hundred kilobytes: it is made for a
-// whole first message that may be a member's. The core hears nothing of a connection before TLS
-// says that it knows the secret.
+// Takes `bytes` that were received. A TLS session takes 100 kB, so it is made only for a whole
+// first message that may be a member's. The core hears nothing of a connection before TLS says that
+// it knows the secret.
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
   ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;
@@ -619,7 +619,7 @@ namespace {
 struct SharedPlace {
   std::mutex mutex;
   std::condition_variable closed;
-  bool open = false;  // until the server has let go of its port
+  bool open = false;  // until the server has released its port
   std::weak_ptr<TcpServer> server;
 };
 
@@ -643,7 +643,7 @@ void close_shared(SharedPlace& place, TcpServer* server) {
   {
     const std::lock_guard lock(place.mutex);
     place.open = false;
-    place.server.reset();  // which holds this deleter, and so the place
+    place.server.reset();  // holds this deleter, and so the place
   }
   place.closed.notify_all();
 }

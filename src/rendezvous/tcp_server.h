@@ -17,11 +17,11 @@ namespace leeway::rendezvous {
 
 class TcpServer {
  public:
-  // Listens before it returns. At a literal address there alone. A name stands for this machine,
-  // whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to 127.0.1.1): all
-  // local addresses are listened on, except that "localhost" stays inside. So they are for an empty
-  // host. Port 0: the system chooses. `log` may be null. Without a secret, connections from public
-  // addresses are closed, and a public `where` is an error.
+  // Listens before it returns. A literal address is listened on alone. A name stands for this
+  // machine, whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to
+  // 127.0.1.1). So all local addresses are listened on, as for an empty host; but "localhost" stays
+  // inside. With port 0 the system chooses one. `log` may be null. Without a secret, connections
+  // from public addresses are closed, and a public `where` is an error.
   static Result<std::unique_ptr<TcpServer>> open(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
@@ -55,9 +55,8 @@ class TcpServer {
   const pid_t owner_ = ::getpid();
 };
 
-// The server of this process at an address, with a secret or without: the one that is there, or a
-// new one. It closes when the
-// last user is gone.
+// The server of this process at an address, with a secret or without: the existing one, or a new
+// one. It closes when the last user is gone.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,

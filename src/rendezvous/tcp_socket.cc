@@ -22,8 +22,8 @@ void set(int socket, int option, int value) {
 
 void speak_promptly(int socket) {
   set(socket, TCP_NODELAY, 1);
-  set(socket, TCP_THIN_LINEAR_TIMEOUTS, 1);  // of the first six repeats
-  set(socket, kTcpRtoMaxMs, kRepeatMaxMs);   // of further ones
+  set(socket, TCP_THIN_LINEAR_TIMEOUTS, 1);  // for the first six repeats
+  set(socket, kTcpRtoMaxMs, kRepeatMaxMs);   // for further ones
 }
 
 Duration least_round_trip(int socket) {

@@ -1,5 +1,5 @@
-// What the server says over a connection with a secret: answers become records of TLS, a part at a
-// time, so that the tables of many ranks do not all lie here encrypted at once.
+// The server's side of a connection with a secret: answers become TLS records, a part at a time. So
+// the tables of many ranks do not all lie here encrypted at once.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ class TlsChannel {
 
   void queue(StoreServer::Answer answer);
 
-  // What to write next; empty: nothing, or what was given last is not written yet.
+  // Bytes to write next. Empty if there are none, or the last ones are not written yet.
   ByteSpan begin_write();
   struct Written {
-    std::size_t answers = 0;  // that have left whole
-    std::size_t bytes = 0;    // of answers
+    std::size_t answers = 0;  // number of answers that have left whole
+    std::size_t bytes = 0;    // bytes of answers
   };
   Written end_write();
 
-  // Of answers that have not left.
+  // Bytes of answers that have not left.
   std::size_t bytes_left() const { return bytes_left_; }
 
  private:

@@ -10,22 +10,23 @@
 
 namespace leeway::rendezvous {
 
-// The address from which this host would speak: Options::bind_address, else towards the rendezvous,
-// else on the way to other networks, else loopback.
+// The address from which this host would send: Options::bind_address, else the one towards the
+// rendezvous, else the one towards other networks, else loopback.
 asio::ip::address likely_address(const Options& options);
 
-// What `automatic` comes to where all ranks are as this one, at `address`.
+// The outcome of `automatic` if all ranks are as this one, at `address`.
 struct AutomaticChoice {
   TransportKind datagrams = TransportKind::udp;
-  std::string why;  // not verbs
-  // Between ranks of this host and this network namespace; what leads to others only they can say.
+  std::string why;  // why not verbs
+  // Between ranks of this host and this network namespace. Whether it works to others, only they
+  // can say.
   bool exact_over_ucx = false;
   std::string ucx;  // how UCX would connect them, or why it would not
 };
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address);
 
-// Whether the interface of `address` carries multicast at all, tried from one socket to another on
-// this host.
+// Checks that the interface of `address` carries multicast at all. It is tried from one socket to
+// another on this host.
 Status try_multicast(const asio::ip::address& address);
 
 }  // namespace leeway::rendezvous

@@ -59,7 +59,7 @@ std::string upper(std::string_view text) {
 
 // Characters to add, leave out or change, or neighbours to swap, until one is the other.
 std::size_t typos_between(std::string_view one, std::string_view other) {
-  using Row = std::array<std::size_t, kNameMax + 1>;  // of the first i characters of `one`
+  using Row = std::array<std::size_t, kNameMax + 1>;  // for the first i characters of `one`
   Row before_last{};
   Row last{};
   Row row{};

@@ -37,7 +37,7 @@ class ChunkQueue {
   std::vector<ChunkIndex> order_;
 };
 
-// The order of the packets inside a chunk, which a receiver can tell as well as the sender.
+// The order of the packets inside a chunk. A receiver can compute it as well as the sender.
 class ChunkOrder {
  public:
   ChunkOrder() = default;
@@ -45,7 +45,8 @@ class ChunkOrder {
   ChunkOrder(std::uint64_t key, ChunkIndex chunk, std::uint32_t size);
 
   std::uint32_t size() const { return size_; }
-  // Which packet of the chunk leaves at this place, and the other way round; both below size().
+  // The packet of the chunk that is sent at this place, and the place of a packet; both below
+  // size().
   std::uint32_t packet_at(std::uint32_t place) const {
     return (multiplier_ * place + shift_) % size_;
   }
@@ -59,38 +60,38 @@ class ChunkOrder {
 
 class PacketCursor {
  public:
-  // A key that permutes nothing: packets go by rising index. For showing what the permutation is
-  // good for.
+  // This key permutes no packets, and they are sent by rising index. It serves to show the effect
+  // of the permutation.
   static constexpr std::uint64_t kInOrder = 0;
   struct Keys {
     std::uint64_t rotation = kInOrder;  // shared by all senders to one owner
-    std::uint64_t inner = kInOrder;     // of this sender and destination
+    std::uint64_t inner = kInOrder;     // for one sender and destination
   };
 
   PacketCursor() = default;
-  // Without a queue all packets are available from the start; with one, those of its chunks (it
-  // must outlive this).
-  // Without one, `ready` says which chunks may be handed out by now, or null: all.
+  // Without a queue all packets are available from the start, or those of chunks that `ready` has
+  // set if it is not null. With a queue, those of its chunks are available. Queue and `ready` must
+  // outlive this.
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
                const Bitmap* ready = nullptr);
 
-  // The packet with which a flow without a queue starts.
+  // Returns the packet with which a flow without a queue starts.
   static PacketIndex start_of(const PacketGrid& grid, std::uint64_t rotation_key);
 
-  // The next packet, or nothing if none is available now.
+  // Returns the next packet; nullopt if none is available now.
   std::optional<PacketIndex> next();
   bool available() const;
-  // What next() would return, without taking it.
+  // Returns the result of next(), without taking the packet.
   std::optional<PacketIndex> peek() const {
     PacketCursor ahead = *this;
     return ahead.next();
   }
-  // Of the packet that is next: how many were handed out so far.
+  // Position of the next packet: how many were handed out so far.
   PacketPosition position() const { return {position_}; }
   bool exhausted() const { return position_ == packets_; }
 
  private:
-  // Without a queue: the packet that is next as long as nothing is permuted.
+  // Without a queue: the next packet of the order that permutes nothing.
   PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
   void enter_chunk(ChunkIndex chunk);
 
@@ -100,10 +101,10 @@ class PacketCursor {
   const Bitmap* ready_ = nullptr;
   std::uint32_t packets_ = 0;
   std::uint32_t position_ = 0;
-  PacketIndex start_;           // of the cyclic order
+  PacketIndex start_;           // start of the cyclic order
   std::uint32_t queue_at_ = 0;  // chunks taken from the queue
   ChunkIndex chunk_;
-  ChunkOrder order_;            // of the chunk; of no packets: none entered yet
+  ChunkOrder order_;            // in this chunk; without packets before the first chunk
   std::uint32_t chunk_at_ = 0;  // packets of this chunk handed out
 };
 

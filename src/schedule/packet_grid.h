@@ -1,8 +1,8 @@
-// How a shard is cut into packets and chunks.
+// Cuts a shard into packets and chunks.
 //
-// A packet is what one datagram carries and what can be lost. A chunk is a run of packets that fits
-// the cache: the unit in which complete data are reduced and passed on while the rest of the shard
-// is still on its way.
+// A packet is the content of one datagram, and the unit of loss. A chunk is a run of packets that
+// fits the cache. It is the unit in which complete data are reduced and passed on while the rest of
+// the shard is still on its way.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class PacketGrid {
     chunk_packets_ = std::min(std::bit_floor(fitting), limits::kChunkPacketsMax);
   }
 
-  // The same, but a block without elements has one packet, which carries none: its receiver hears
-  // that the block is empty.
+  // Returns the same grid, but a block without elements has one packet without elements. It tells
+  // the receiver that the block is empty.
   PacketGrid with_empty_packet() const {
     PacketGrid grid = *this;
     grid.least_packets_ = 1;
@@ -61,7 +61,7 @@ class PacketGrid {
         std::min<std::size_t>(elements_per_packet_, elements_ - packet_offset(index)));
   }
   ChunkIndex chunk_of(PacketIndex index) const { return {index.value / chunk_packets_}; }
-  // The chunk's first packet, and how many packets it has.
+  // The chunk's first packet, and its number of packets.
   PacketIndex chunk_begin(ChunkIndex chunk) const { return {chunk.value * chunk_packets_}; }
   std::uint32_t chunk_size(ChunkIndex chunk) const {
     return std::min(chunk_packets_, packets() - chunk_begin(chunk).value);

@@ -1,4 +1,4 @@
-// Says which rank owns which elements of a tensor. Pure arithmetic, the same on every rank.
+// Maps ranks to the elements of a tensor that they own. Pure arithmetic, the same on every rank.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +22,25 @@ class ShardMap {
   // shards of a small tensor are empty. Shard borders fall on multiples of kAlign so that codec
   // blocks never straddle two owners.
   static ShardMap even(std::size_t count, int size) { return among(count, size, size, 0); }
-  // As few shards as have no more than `fitting` elements each, what a datagram holds, but `size`
-  // at most (WIRE 2.9). Which ranks own one goes round with `turn`, the number of the call: every
-  // rank owns as often as any other. Where all ranks own, it is the same as even().
+  // Cuts the tensor into the fewest shards of at most `fitting` elements each (what a datagram
+  // holds), but at most `size` shards (WIRE 2.9). `turn`, the number of the call, rotates the
+  // owners among the ranks, so that every rank owns as often as any other. If all ranks own, it is
+  // the same as even().
   static ShardMap few(std::size_t count, int size, std::size_t fitting, std::uint32_t turn) {
     const std::size_t most = std::max(fitting / kAlign * kAlign, kAlign);
     const std::size_t owners =
         std::clamp<std::size_t>((count + most - 1) / most, 1, static_cast<std::size_t>(size));
     return among(count, size, owners, static_cast<Rank>(turn * std::uint64_t{owners} % size));
   }
-  // `size` blocks of `block` elements each, whatever their alignment: the layout callers of
-  // reduce_scatter see.
+  // Cuts into `size` blocks of `block` elements each, whatever their alignment: the layout that
+  // callers of reduce_scatter see.
   static ShardMap blocks(std::size_t block, int size) {
     ShardMap map(block * size, kNoRank);
     map.block_ = block;
     return map;
   }
-  // Blocks of lengths of their own, by rank, in a tensor of `count` elements. `shards` and
-  // `positions` (by position_behind()) outlive the map.
+  // Cuts into blocks of individual lengths, by rank, in a tensor of `count` elements. `shards` and
+  // `positions` (by position_behind()) must outlive the map.
   static ShardMap uneven(std::size_t count, std::span<const Shard> shards,
                          std::span<const std::size_t> positions) {
     ShardMap map(count, kNoRank);
@@ -62,28 +63,30 @@ class ShardMap {
     return {offset, std::min(length, count_ - offset)};
   }
   std::size_t count() const { return count_; }
-  // Ranks among which few() or even() cut the tensor.
+  // Number of ranks among which few() or even() cut the tensor.
   std::size_t owners() const { return owners_; }
-  // The place of a shard that keyed random draws use: a multiple of kAlign, without overlap between
-  // shards. It is the offset itself, unless the borders are the caller's.
+  // The place of a shard in keyed random draws: a multiple of kAlign, without overlap between
+  // shards. It is the offset itself, unless the caller chose the borders.
   std::size_t position(Rank rank) const {
     if (!uneven_.empty()) return positions_[rank];
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
   }
 
-  // The next position behind a shard of `count` elements at `position`, for uneven shards: it
-  // depends on their lengths alone, which all ranks know.
+  // Returns the next position behind a shard of `count` elements at `position`, for uneven shards.
+  // It depends only on their lengths, which all ranks know.
   static std::size_t position_behind(std::size_t position, std::size_t count) {
     return position + (count + kAlign - 1) / kAlign * kAlign;
   }
 
-  // Elements: two blocks of the largest codec block (32), so that later formats need no new layout.
+  // In elements: two blocks of the largest codec block (32), so that later formats need no new
+  // layout.
   static constexpr std::size_t kAlign = 64;
 
  private:
   ShardMap(std::size_t count, Rank owner) : count_(count), owner_(owner) {}
 
-  // `owners` shards, the first one of rank `first`, the others of the ranks behind it, cyclically.
+  // Makes `owners` shards. Rank `first` has the first one, and the ranks behind it the others,
+  // cyclically.
   static ShardMap among(std::size_t count, int size, std::size_t owners, Rank first) {
     const std::size_t blocks = (count + kAlign - 1) / kAlign;
     ShardMap map(count, kNoRank);
@@ -97,7 +100,7 @@ class ShardMap {
 
   std::size_t count_ = 0;
   std::size_t quotient_ = 0;   // blocks of kAlign elements in each shard
-  std::size_t remainder_ = 0;  // shards that have one more
+  std::size_t remainder_ = 0;  // number of shards with one more block
   std::size_t size_ = 0;
   std::size_t owners_ = 0;
   Rank first_ = 0;

@@ -1,5 +1,5 @@
 // The library's ciphers: AES-128-GCM and ChaCha20-Poly1305, both with nonces of 12 bytes and proofs
-// of 16. Whoever computes them, the bytes are the same.
+// of 16. The bytes are the same by whatever library they are computed.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ namespace leeway::seal {
 
 enum class AeadKind : std::uint8_t { aes_128_gcm = 0, chacha20_poly1305 = 1 };
 
-// A processor without instructions for AES: ChaCha20-Poly1305 is several times as fast there.
+// Returns whether this processor has no instructions for AES. ChaCha20-Poly1305 is several times as
+// fast there.
 bool prefers_chacha();
 
-// By IPsec-MB, if it is there and computes this cipher, else by OpenSSL. Its contexts are made
-// here, once; sealing and opening allocate nothing.
+// Makes a cipher by IPsec-MB if that is there and computes this cipher, else by OpenSSL. Its
+// contexts are made here, once; sealing and opening allocate nothing.
 std::unique_ptr<Cipher> make_aead(AeadKind kind, bool seals);
 inline CipherMaker aead_maker(AeadKind kind) {
   return [kind](bool seals) { return make_aead(kind, seals); };

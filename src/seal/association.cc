@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Pauses between sendings of an offer or a confirm that is not answered. A peer that says nothing
-// for long may be gone, or stopped.
+// Pauses between sendings of an offer or a confirm that is not answered. A peer that is silent for
+// long may be gone, or stopped.
 constexpr Duration kPauseMin = 20ms;
 constexpr Duration kPauseMax = 1s;
 constexpr int kSendingsOften = 60;
@@ -72,7 +72,7 @@ void Association::begin_sending_phase(Instant now) {
   phase_began_ = now;
 }
 
-// The peer has gone on. Whoever does not lead goes with it.
+// Call it when the peer has gone on to the next phase. A follower goes with it.
 void Association::begin_receiving_phase(Instant now) {
   opening_[place_of(receiving_phase_ - 1)].reset();
   ++receiving_phase_;
@@ -88,15 +88,15 @@ void Association::begin_receiving_phase(Instant now) {
   }
 }
 
-// The keys of phase 0 follow from what the process holds as long as it lives: it is over as soon as
-// the peer is there.
+// The keys of phase 0 follow from secrets that the process holds as long as it lives. So phase 0
+// ends as soon as the peer is there.
 void Association::settle(Instant now) {
   is_settled_ = true;
   if (keys_.leads && sending_phase_ == 0) act_at_ = std::min(act_at_, now);
 }
 
 void Association::on_message(Instant now, const ExchangeMessage& message) {
-  --in_phase_;  // what keys are changed by is no reason to change them again
+  --in_phase_;  // messages that change keys are no reason to change them again
   const bool of_next = message.phase == static_cast<std::uint32_t>(sending_phase_ + 1);
   switch (message.kind) {
     case ExchangeMessage::Kind::offer:
@@ -164,7 +164,8 @@ void Association::send_again(Instant now) {
   sendings_ = std::min(sendings_ + 1, kSendingsOften);
 }
 
-// The leader may seal in the next phase as soon as it knows of this.
+// After this accept, the leader may seal in the next phase. So its datagrams can be opened from now
+// on.
 void Association::take_offer() {
   const keys::Key offered = *std::exchange(heard_half_, std::nullopt);
   const auto halves = exchange_.make(keys_.root);

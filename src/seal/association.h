@@ -1,11 +1,13 @@
-// One peer: its keys in both directions, what was sealed for it, and what was opened of it.
+// Cryptographic state towards one peer: keys in both directions, numbers of sealed datagrams, and
+// the replay window of opened ones.
 //
-// Keys change by phases. Each phase's come of a fresh exchange, so nothing that is held later opens
-// what was sealed in an earlier one. Of two peers one leads: it offers a half when the keys have
-// served long enough, and goes to the next phase when the other has accepted. The other one has the
-// keys by then, and follows with the first datagram of the new phase that it opens. The leader
-// begins no further phase before it has opened one of this phase. So neither is ever more than one
-// phase ahead of the other, however long one of the two directions loses everything.
+// Keys change by phases. The keys of each phase but the first come from a fresh exchange, so keys
+// held later do not open what was sealed in an earlier phase. One of two peers leads: it offers a
+// half when the keys have served long enough, and goes to the next phase when the other has
+// accepted. The other one has the keys by then, and follows with the first datagram of the new
+// phase that it opens. The leader begins no further phase before it has opened a datagram of this
+// phase. So neither is ever more than one phase ahead of the other, however long one direction
+// loses everything.
 #pragma once
 
 #include <array>
@@ -23,16 +25,17 @@
 namespace leeway::seal {
 
 struct Rotation {
-  // Datagrams of a phase, sealed and opened together. AES-GCM's own limit is some 2^24.
+  // Datagrams of a phase, sealed and opened together, before keys change. AES-GCM's own limit is
+  // some 2^24.
   std::uint64_t datagrams = std::uint64_t{1} << 22;
   Duration time = std::chrono::seconds(120);
-  // How long datagrams of the phase before are opened: three of the longest round trips.
+  // Time for which datagrams of the previous phase are opened: three of the longest round trips.
   Duration old_phase = std::chrono::seconds(3);
 };
 
 class Association {
  public:
-  // `exchange` outlives it.
+  // `exchange` must outlive the object.
   Association(Instant now, const PairKeys& keys, const CipherMaker& maker, KeyExchange& exchange,
               const Rotation& rotation);
   ~Association() { keys::wipe(private_half_); }
@@ -44,32 +47,33 @@ class Association {
 
   // `out` is kOverheadBytes longer than the pieces.
   void seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message = false);
-  // The phase has served for enough datagrams: on_wake() is due.
+  // Returns whether the phase has served for enough datagrams. Then on_wake() is due.
   bool has_served() const { return in_phase_ >= served_at_; }
 
-  // A datagram whose header names this association. In place: Refusal::none if the bytes between
-  // header and proof are the peer's. Unless it is, nothing has changed but these bytes.
+  // Opens in place a datagram whose header names this association. Returns Refusal::none if the
+  // bytes between header and proof are the peer's. Otherwise nothing has changed but these bytes.
   Refusal open(Instant now, const Header& header, MutableByteSpan datagram);
-  // open() has begun a phase, or was the first one: settle() and next_wake() are due.
+  // Returns false after open() has begun a phase, or has opened the first datagram. Then settle()
+  // and next_wake() are due.
   bool is_settled() const { return is_settled_; }
   void settle(Instant now);
-  // What the datagram said that was opened last.
+  // Takes the message in the datagram that was opened last.
   void on_message(Instant now, const ExchangeMessage& message);
 
-  // Erases keys, goes on to the next phase, asks again. Each exchange of halves takes one of
-  // `exchanges`; without one it is left for later.
+  // Erases old keys, goes on to the next phase, repeats questions. Each exchange of halves uses up
+  // one of `exchanges`; if none is left, the exchange waits for a later call.
   void on_wake(Instant now, int& exchanges);
   Instant next_wake() const { return std::min(act_at_, previous_until_); }
 
-  // Seals what is to be sent, and gives how many bytes of `out` it takes, kMessageBytesMax at most;
-  // 0: nothing.
+  // seal_message() seals the waiting message. It returns how many bytes of `out` that takes, at
+  // most kMessageBytesMax, or 0 if no message waits.
   static constexpr std::size_t kMessageBytesMax = kExchangeMessageBytesMax + kOverheadBytes;
   bool has_message() const { return to_send_.has_value(); }
   std::size_t seal_message(MutableByteSpan out);
 
   std::uint64_t sending_phase() const { return sending_phase_; }
   std::uint64_t receiving_phase() const { return receiving_phase_; }
-  // Of all that was opened.
+  // The largest number of a datagram that was opened.
   std::uint64_t newest_opened() const { return window_.largest(); }
   std::uint64_t sealed() const { return next_number_ - 1; }
 
@@ -90,7 +94,7 @@ class Association {
   void take_accept(Instant now);
   static std::size_t place_of(std::uint64_t phase) { return phase % kPhases; }
 
-  PairKeys keys_;  // of the latest phase that was agreed on
+  PairKeys keys_;  // keys of the latest phase that was agreed on
   const CipherMaker maker_;
   KeyExchange& exchange_;
   const Rotation rotation_;
@@ -102,7 +106,8 @@ class Association {
   std::uint64_t served_at_ = UINT64_MAX;
   Instant phase_began_;
 
-  // By phase modulo kPhases: of the phase before, the present and the next one, if these are here.
+  // Ciphers by phase modulo kPhases: of the previous, the present and the next phase, as far as
+  // they exist.
   std::array<std::unique_ptr<Cipher>, kPhases> opening_;
   std::uint64_t receiving_phase_ = 0;
   bool is_settled_ = false;
@@ -110,13 +115,13 @@ class Association {
 
   Stage stage_ = Stage::quiet;
   keys::Key private_half_{};
-  keys::Key own_half_{};                 // of the exchange that is open, public
-  keys::Key peers_half_{};               // the follower: of the offer that it has accepted
-  std::optional<keys::Key> heard_half_;  // to be agreed on
+  keys::Key own_half_{};                 // public, for the exchange in progress
+  keys::Key peers_half_{};               // the follower: half of the offer that it has accepted
+  std::optional<keys::Key> heard_half_;  // received half, still to be agreed on
   std::optional<ExchangeMessage::Kind> to_send_;
-  int sendings_ = 0;  // of one message
+  int sendings_ = 0;  // sendings of the current message
   Instant act_at_ = Instant::infinite_future();
-  Instant previous_until_ = Instant::infinite_future();  // the phase before is erased then
+  Instant previous_until_ = Instant::infinite_future();  // when the previous phase is erased
 };
 
 }  // namespace leeway::seal

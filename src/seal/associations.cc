@@ -9,19 +9,19 @@
 namespace leeway::seal {
 namespace {
 
-// A train has two slices for each datagram at most (protocol/train_buffer.h), so a datagram has as
-// many pieces at most as a train has slices.
+// A batch has two slices for each datagram at most (protocol/train_buffer.h). So a datagram has at
+// most as many pieces as a batch has slices.
 constexpr std::size_t kPiecesMax = 256;
 
-// An exchange takes less than 100 us at either end. So no wake takes longer than a few trains,
-// however many peers there are.
+// Key exchanges in one on_wake(). One takes less than 100 us at either end, so no wake takes longer
+// than a few batches, however many peers there are.
 constexpr int kExchangesPerWake = 4;
 
 std::size_t datagrams_of(const Train& train) {
   return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
 }
 
-// The slices of a train, cut at the ends of its datagrams.
+// Cuts the slices of a batch at the ends of its datagrams.
 class Pieces {
  public:
   explicit Pieces(std::span<const Slice> slices) : next_(slices.data()) {}
@@ -117,7 +117,7 @@ Refusal Associations::open_by(Instant now, const Entry& entry, const Header& hea
   return refusal;
 }
 
-// Whether it was one about keys.
+// Returns whether it was a message about keys.
 bool Associations::take_message(Instant now, const Entry& entry, ByteSpan bytes) {
   const auto message = decode_exchange_message(bytes);
   if (!message) return false;
@@ -205,8 +205,8 @@ Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
   return open_for(now, hint, /*anywhere=*/true, datagram);
 }
 
-// Opening spoils the bytes if the key is wrong. So where several peers have the tag, all but the
-// peer at that address try a copy.
+// Opening with the wrong key spoils the bytes. So where several peers have the tag, a copy is kept,
+// and every attempt but the first one restores it.
 Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywhere,
                                             MutableByteSpan datagram) {
   Header header;

@@ -1,7 +1,8 @@
-// All peers of one transport: seals what goes to a slot, and opens what comes from one.
+// The associations with all peers of one transport: seals datagrams to a slot, and opens those from
+// it.
 //
-// Sans-IO: no socket, no clock, no thread. Nothing is allocated but by meet() and where keys
-// change. A transport and the simulator drive this same class.
+// Sans-IO: no socket, no clock, no thread. Only meet() and changes of keys allocate. A transport
+// and the simulator drive this same class.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace leeway::seal {
 struct Counters {
   std::uint64_t sealed = 0;  // datagrams
   std::uint64_t opened = 0;
-  std::uint64_t phases = 0;                        // that began and that the peer was heard in
+  std::uint64_t phases = 0;                        // that began, and in which the peer was heard
   std::array<std::uint64_t, kRefusals> refused{};  // by Refusal
 
   std::uint64_t refused_for(Refusal reason) const {
@@ -29,60 +30,62 @@ struct Counters {
 
 class Associations {
  public:
-  // `exchange` outlives it.
+  // `exchange` must outlive the object.
   explicit Associations(std::uint8_t lane = 0, const Rotation& rotation = {},
                         KeyExchange& exchange = x25519())
       : lane_(lane), rotation_(rotation), exchange_(exchange) {}
 
-  // The process in this slot, for good, by the keys of one meeting: needs_keys(slot, meeting). Two
-  // processes may meet in several groups at once, and end these meetings in different orders. So
-  // keys of all meetings are held until the peer was heard. What is sealed for a peer that was
-  // heard is sealed with the least meeting's keys of those that it was heard with, and both ends
-  // find the same; for one that was not, with the latest meeting's.
+  // Adds, for good, the process in this slot, with the keys of one meeting. needs_keys(slot,
+  // meeting) must be true. Two processes may meet in several groups at once, and end these meetings
+  // in different orders. So keys of all meetings are held until the peer was heard. Among the
+  // meetings with whose keys a peer was heard, the least one's keys seal, and both ends find the
+  // same. Towards a peer that was not heard, the latest meeting's keys seal.
   void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
             const keys::Key& meeting = {});
   bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }
-  // Nothing that the peer in the slot sealed was opened so far, and this meeting's keys are new.
+  // Returns whether no datagram of the peer in the slot was opened so far, and this meeting's keys
+  // are new.
   bool needs_keys(Rank slot, const keys::Key& meeting) const;
 
-  // Seals a train for its receiver, which is known: datagrams of segment_bytes + kOverheadBytes,
-  // one behind another. Gives how many bytes of `out` they take: sealed_bytes(train).
+  // Seals a batch for its receiver, which must be known. `out` gets datagrams of segment_bytes +
+  // kOverheadBytes, one behind another. Returns how many bytes they take: sealed_bytes(train).
   std::size_t seal(Instant now, const Train& train, MutableByteSpan out);
   static std::size_t sealed_bytes(const Train& train);
 
-  // A path message for a peer that is known. Gives how many bytes of `out` it takes:
+  // Seals a path message for a peer that is known. Returns how many bytes of `out` it takes:
   // kOverheadBytes more than `message`.
   std::size_t seal_path_message(Rank slot, ByteSpan message, MutableByteSpan out);
-  // The same, of a message in pieces.
+  // The same for a message in pieces.
   std::size_t seal_path_message(Rank slot, std::span<const Slice> pieces, MutableByteSpan out);
 
-  // Opens a datagram of the core that came from this slot's address, in place. Empty: refused and
-  // counted, or a message.
+  // Opens in place a datagram of the core that came from this slot's address. Returns an empty span
+  // if the datagram was refused and counted, or was a path message.
   MutableByteSpan open(Instant now, Rank slot, MutableByteSpan datagram);
 
   struct Opened {
-    Rank from = kNoRank;    // whose it is; kNoRank: refused and counted
-    MutableByteSpan bytes;  // what was sealed
+    Rank from = kNoRank;    // the peer that sealed it; kNoRank if refused and counted
+    MutableByteSpan bytes;  // the bytes that were sealed
     bool path_message = false;
-    bool newest = false;  // no later one was opened before
+    bool newest = false;  // no datagram with a larger number was opened before
   };
-  // The same, where addresses of peers may change: the tag alone says whose a datagram is. `hint`:
-  // whose address it came from; kNoRank: nobody's. Messages about keys have no bytes left.
+  // Opens a datagram where addresses of peers may change: the tag alone tells which peer sealed it.
+  // `hint`: the peer at whose address it came from, or kNoRank. Messages about keys leave no bytes.
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
-  // Keys change by messages of their own (WIRE 8.5), and are erased when their time is over.
+  // Prepares messages that change keys (WIRE 8.5), and erases keys whose time is over.
   void on_wake(Instant now);
   Instant next_wake() const { return wake_at_; }
   struct Outgoing {
     Rank slot = kNoRank;
-    ByteSpan datagram;  // sealed; until the next call
+    ByteSpan datagram;  // sealed; valid until the next call
   };
   bool has_messages() const { return !messages_.empty(); }
-  // What is to go now where datagrams of the slot go; nothing: no more.
+  // Returns the next message to send, to where datagrams of the slot go. Returns nullopt if there
+  // is none.
   std::optional<Outgoing> poll_message();
 
   const Counters& counters() const { return counters_; }
-  // By which the peer is sent to. Null: not met.
+  // The association that seals datagrams to the peer. Null if the peer was not met.
   const Association* at(Rank slot) const {
     return knows(slot) ? &by_slot_[slot].sending() : nullptr;
   }
@@ -101,7 +104,7 @@ class Associations {
   struct Entry {
     std::uint32_t tag = 0;
     Rank slot = kNoRank;
-    std::uint32_t met = 0;  // of the peer's
+    std::uint32_t met = 0;  // index into the peer's meetings
   };
 
   Opened open_for(Instant now, Rank slot, bool anywhere, MutableByteSpan datagram);
@@ -121,13 +124,13 @@ class Associations {
   const Rotation rotation_;
   KeyExchange& exchange_;
   Instant wake_at_ = Instant::infinite_future();
-  std::vector<Entry> messages_;  // whose associations have one to send
+  std::vector<Entry> messages_;  // associations that have a message to send
   std::array<std::byte, Association::kMessageBytesMax> message_;
   std::vector<Peer> by_slot_;
   // By tag, open addressing, at most half full. Two peers may have the same tag.
   std::vector<Entry> by_tag_;
   std::size_t entries_ = 0;
-  std::vector<std::byte> copy_;  // of a datagram that may be one of several peers'
+  std::vector<std::byte> copy_;  // a datagram that may be from one of several peers
   Counters counters_;
 };
 

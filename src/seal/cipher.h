@@ -1,5 +1,5 @@
-// What seals and opens datagrams under one key. The library has AES-128-GCM and ChaCha20-Poly1305
-// (aead.h). The simulator and its swarm bring a cipher that does not encrypt.
+// Interface of ciphers, which seal or open datagrams under one key. The library has AES-128-GCM and
+// ChaCha20-Poly1305 (aead.h). The simulator and its swarm bring a cipher that does not encrypt.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace leeway::seal {
 
-// As many bytes as the longest key has. A cipher with shorter keys uses the first ones.
+// Has the length of the longest key. A cipher with shorter keys uses the first bytes.
 using CipherKey = std::array<std::byte, 32>;
 
 // The nonce of datagram n is the vector with n, big-endian, added to its last 8 bytes without
@@ -36,8 +36,8 @@ class Cipher {
   // have, and the proof. Allocates nothing. A number is used once for each key.
   virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
 
-  // In place: the bytes behind the header, without the proof. False: the proof is wrong, and these
-  // bytes are of no use any more.
+  // Opens a datagram in place: the bytes behind the header, without the proof. Returns false if the
+  // proof is wrong; these bytes are then of no use any more.
   virtual bool open(std::uint64_t number, MutableByteSpan datagram) = 0;
 };
 

@@ -8,16 +8,17 @@
 namespace leeway::seal {
 namespace {
 
-// Trains come at once: the share is that of so long a time, and of two long trains at least.
+// Batches arrive at once. So the bucket holds the share of this time, and two long batches at
+// least.
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
-// Bytes for what is short: it finds out whether the path is there at all. They are filled with half
-// of the share. All of it let ends, reports and requests for repair pass, and never the data that
-// these were about.
+// Bytes reserved for short datagrams, which find out whether the path works at all. Half of the
+// share fills them. If short datagrams had all of the share, ends, reports and requests for repair
+// would pass, and never the data that these are about.
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
-// The share that a peer is told leaves room for short datagrams beside the data.
+// The part of the share that peers are told. The rest leaves room for short datagrams beside data.
 constexpr double kTellPart = 15.0 / 16;
 // A peer that asked within kAskingFor counts as one that asks. It is told at most once in
 // kTellPause of refusals or of a part that changed by kChange, and again after kTellAgain.
@@ -25,7 +26,7 @@ constexpr Duration kAskingFor = std::chrono::seconds(1);
 constexpr Duration kTellPause = std::chrono::milliseconds(25);
 constexpr Duration kTellAgain = std::chrono::seconds(1);
 constexpr double kChange = 1.0 / 8;
-// What peers use is measured over so long.
+// Time over which peers' use is measured.
 constexpr Duration kCounting = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -68,7 +69,8 @@ void Forwarding::fill(Instant now) {
   filled_at_ = now;
 }
 
-// What is short takes of the rest only as long as most of that is there.
+// Takes a short datagram from the reserve. Without reserve, it takes from the rest only while
+// kBurstBytesMin / 2 stays there.
 bool Forwarding::spend(Instant now, std::size_t size) {
   fill(now);
   const auto bytes = static_cast<double>(size);
@@ -101,7 +103,8 @@ void Forwarding::note(Instant now, Rank from, std::size_t bytes, bool taken) {
   asker.refused += taken ? 0 : 1;
 }
 
-// An equal part, or what the others leave.
+// Returns the peer's share, bytes per second: an equal part, or the rest that the others leave if
+// that is more.
 double Forwarding::share_of(Instant now, Rank from) const {
   const double all = kTellPart * bytes_per_second_;
   double others = 0;
@@ -137,7 +140,7 @@ std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead&
   LEEWAY_ASSERT(head.kind == RelayHead::Kind::onward);
   const Rank to = slot_of(head.name);
   const std::uint64_t name = name_of(from);
-  // Never through another: what is relayed takes two hops
+  // Never through a third process: a relayed datagram takes two hops.
   if (to == kNoRank || to == from || name == 0 || !roaming.knows(to) || !roaming.settled(to)) {
     ++counters_.refused_target;
     return std::nullopt;

@@ -1,11 +1,11 @@
-// What this process forwards for others (WIRE 9.8): sealed datagrams between two peers that have no
-// path of their own.
+// Forwarding for others (WIRE 9.8): this process passes on sealed datagrams between two peers that
+// have no path of their own.
 //
-// Sans-IO. Whoever asks was proven by the seal of the hop, and asks for as many bytes as he sends:
-// a stranger gets nothing forwarded, and nobody gets more out than he puts in. All of it together
-// takes a quarter of the uplink; what is beyond is dropped and counted, and its sender is told how
-// much would have passed (WIRE 9.10). Of processes that ask at the same time each has an equal
-// part, and what one does not use is the others'.
+// Sans-IO. The seal of the hop proves the peer that asks, and it asks for as many bytes as it
+// sends. So a stranger gets nothing forwarded, and nobody gets more out than it puts in. All
+// forwarding together takes a quarter of the uplink. Datagrams beyond are dropped and counted, and
+// their sender is told how much would have passed (WIRE 9.10). Processes that ask at the same time
+// have equal parts, and the others may use what one leaves.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,41 @@
 
 namespace leeway::seal {
 
-// What a datagram is longer while it is relayed: on either hop, head and seal.
+// Bytes that relaying adds to a datagram on either hop: head and seal.
 inline constexpr std::size_t kRelayOverheadBytes = kRelayHeadBytes + kOverheadBytes;
 
 class Forwarding {
  public:
   static constexpr double kShare = 0.25;
-  // The uplink, as long as nobody says how fast it is.
+  // Rate of the uplink, bits per second, until somebody sets it.
   static constexpr double kUplinkUnknown = 1e9;
 
   struct Counters {
     std::uint64_t datagrams = 0;  // forwarded
-    std::uint64_t bytes = 0;      // of these, sealed for their hop
+    std::uint64_t bytes = 0;      // bytes forwarded, sealed for their hop
     std::uint64_t refused_share = 0;
-    std::uint64_t refused_target = 0;  // for nobody that this process reaches by itself
+    std::uint64_t refused_target = 0;  // the target is no peer that this process reaches directly
   };
 
-  // All who know the peer know it by this name; 0: they do not.
+  // `name`: the name by which all processes that know the peer know it. 0 if they know none.
   void meet(Rank slot, std::uint64_t name);
-  // kNoRank: nobody's.
+  // Returns kNoRank if nobody has the name.
   Rank slot_of(std::uint64_t name) const;
   std::uint64_t name_of(Rank slot) const { return slot < names_.size() ? names_[slot] : 0; }
 
-  // Bits a second that may leave this process; 0: nobody knows.
+  // Bits per second that may leave this process; 0 if unknown.
   void set_uplink(double bits_per_second);
-  // After forward() for that peer: what the peer is to be told now. Nullopt if it was told lately,
-  // or if all that it ever asked was forwarded.
+  // Call it after forward() for that peer. Returns what to tell the peer now. Returns nullopt if it
+  // was told lately, or if all that it ever asked was forwarded.
   std::optional<ShareMessage> share_for(Instant now, Rank from);
 
-  // An opened datagram with that head asks to be forwarded. Whom it is to be sealed for now, as a
-  // path message; its head is then what the receiver is to read. Nothing: it is refused and
-  // counted.
+  // Decides about an opened datagram whose head asks to be forwarded. Returns the peer for which
+  // the caller seals it now, as a path message; its head is then the one for the receiver. Returns
+  // nullopt if it is refused and counted.
   std::optional<Rank> forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                               const Roaming& roaming, MutableByteSpan opened);
-  // One was forwarded to this process by `via`: opens what the peer had sealed. `from` is kNoRank
-  // where it is not of the process that the head names.
+  // Opens a datagram that a relay forwarded to this process: what the peer had sealed. `from` is
+  // kNoRank if the process that the head names did not seal it.
   Associations::Opened open(Instant now, const RelayHead& head, Associations& seals,
                             MutableByteSpan opened) const;
 
@@ -66,7 +66,7 @@ class Forwarding {
     Rank slot = kNoRank;
   };
 
-  // What a peer asked to be forwarded.
+  // Forwarding that one peer asked for.
   struct Asker {
     bool ever = false;
     Instant asked_at;
@@ -75,7 +75,7 @@ class Forwarding {
     double bytes_per_second = 0;  // forwarded in the time before that
     std::uint32_t refused = 0;    // datagrams
     std::uint32_t refused_told = 0;
-    double told = 0;  // bytes a second; 0: nothing was told yet
+    double told = 0;  // bytes per second that it was told; 0 if none yet
     Instant told_at;
   };
 
@@ -88,7 +88,7 @@ class Forwarding {
   std::vector<std::uint64_t> names_;  // by slot
   double bytes_per_second_ = kShare * kUplinkUnknown / 8;
   double tokens_ = 0;                               // bytes
-  double reserved_ = 0;                             // bytes, for what is short
+  double reserved_ = 0;                             // bytes, for short datagrams
   Instant filled_at_ = Instant::infinite_future();  // never yet
   std::vector<Asker> askers_;                       // by slot
   Counters counters_;

@@ -9,8 +9,8 @@
 namespace leeway::seal {
 namespace {
 
-// The library's functions for this processor. They have no state of their own, so all threads share
-// them, and they live as long as the process. Null where they are of no use.
+// Functions of the library for this processor. They have no state of their own, so all threads
+// share them, and they live as long as the process. Null if they are of no use.
 const IMB_MGR* functions() {
   static const IMB_MGR* const found = []() -> const IMB_MGR* {
     constexpr std::uint64_t kNeeded =

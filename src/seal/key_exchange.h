@@ -1,6 +1,6 @@
-// What makes each key phase independent of all that was held before: two fresh halves, of which
-// only the public ones travel. The library's is X25519. The simulator brings one that hides
-// nothing.
+// Interface of the key exchange that makes each key phase independent of all earlier secrets. Both
+// sides make fresh halves, of which only the public ones travel. The library's exchange is X25519.
+// The simulator brings one that hides nothing.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,15 @@ class KeyExchange {
 
   virtual ~KeyExchange() = default;
 
-  // New ones. `mixed` is the pair's own secret: two pairs have other halves even where the random
-  // generator repeats itself. Nothing: none can be had now.
+  // Makes new halves. `mixed` is the pair's own secret: two pairs get different halves even if the
+  // random generator repeats itself. Returns nullopt if none can be had now.
   virtual std::optional<Halves> make(const keys::Key& mixed) = 0;
-  // What the owners of both halves compute. Nothing: `other` is no public half.
+  // Computes the key that only the owners of both halves can compute. Returns nullopt if `other` is
+  // no public half.
   virtual std::optional<keys::Key> agree(const keys::Key& private_half, const keys::Key& other) = 0;
 };
 
-// By OpenSSL. It has no state.
+// The exchange by OpenSSL. It has no state.
 KeyExchange& x25519();
 
 }  // namespace leeway::seal

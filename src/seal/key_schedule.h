@@ -1,5 +1,5 @@
-// Keys out of what two processes share (WIRE 8.4): a chain of roots, one for each key phase, and of
-// each root one secret for each direction and lane.
+// Derives keys from the secrets that two processes share (WIRE 8.4): a chain of roots, one for each
+// key phase, and from each root one secret for each direction and lane.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace leeway::seal {
 
-// What one of two processes knows of their keys.
+// State of the keys between two processes, as one of them holds it.
 struct PairKeys {
   ~PairKeys() { keys::wipe(root); }
 
-  keys::Key root{};  // of phase 0, until next_phase()
+  keys::Key root{};  // root of the present phase: 0, until next_phase()
   keys::Key own{};   // public halves of the two processes
   keys::Key peers{};
   std::uint8_t lane = 0;
@@ -29,17 +29,20 @@ struct Party {
   std::uint32_t tag_base = 0;  // its high 16 bits are those of all tags that it receives
 };
 
-// `agreed`: what only these two can compute (X25519). `shared`: derived from the secret of their
-// group, so that an outsider who breaks one of the two has nothing. `meeting`: tells the meeting
-// from all others, so that keys of two meetings differ even where the rest is a copy. `suite`:
-// which cipher (aead.h), so that two who disagree about it understand nothing of each other.
+// `agreed`: the key that only these two can compute (X25519). `shared`: derived from the secret of
+// their group, so that an outsider who breaks one of the two has nothing. `meeting`: tells the
+// meeting from all others, so that keys of two meetings differ even where the rest is a copy.
+// `suite`: the cipher (aead.h), so that two processes that disagree about it cannot open each
+// other's datagrams.
 PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
                      const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);
 
-// The root behind the present one. `agreed`: by halves that were made for it alone.
+// Replaces the root by that of the next phase. `agreed` comes from halves that were made for it
+// alone.
 void next_phase(PairKeys& keys, const keys::Key& agreed);
 
-// Hands a cipher the key of the phase, of what this process seals or of what the peer does.
+// Gives a cipher the key of the phase: for sealing this process's datagrams, or for opening the
+// peer's.
 void key_cipher(const PairKeys& keys, bool seals, Cipher& cipher);
 
 }  // namespace leeway::seal

@@ -1,5 +1,5 @@
-// What two processes say to each other about the path between them (WIRE 9) and about their keys
-// (WIRE 8.5), sealed, and below everything else that they say.
+// Sealed messages between two processes about the path between them (WIRE 9) and about their keys
+// (WIRE 8.5). They are a layer below all other traffic.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace leeway::seal {
 
 struct PathMessage {
   enum class Kind : std::uint8_t {
-    challenge = 1,    // is the receiver at this address? It answers to where this came from
+    challenge = 1,    // asks whether the receiver is there; answered to its source
     answer = 2,       // with the challenge's token
-    whereabouts = 4,  // of another process: `token` is its name, `seen` where it was found
-    keep_alive = 3,   // nothing but a sign of life, for what translates addresses between the two
+    whereabouts = 4,  // tells where another process is: `token` names it, `seen` is its address
+    keep_alive = 3,   // keeps mappings of address translators on the way alive
   };
 
   Kind kind = Kind::keep_alive;
@@ -36,16 +36,17 @@ std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out)
 // Returns nullopt if length or kind are others.
 std::optional<PathMessage> decode_path_message(ByteSpan bytes);
 
-// What stands before a sealed datagram that goes through a third process (WIRE 9.8). Sealed with it
-// for each of the two hops; the datagram behind it stays sealed end to end.
+// The head in front of a sealed datagram that goes through a third process (WIRE 9.8). It is sealed
+// together with the datagram for each of the two hops. The datagram behind it stays sealed end to
+// end.
 struct RelayHead {
   enum class Kind : std::uint8_t {
-    onward = 5,   // for the process of that name
-    relayed = 6,  // of the process of that name
+    onward = 5,   // to be forwarded to the process `name`
+    relayed = 6,  // forwarded, from the process `name`
   };
 
   Kind kind = Kind::onward;
-  Ecn ecn = Ecn::none;     // relayed: what the network said on the first hop
+  Ecn ecn = Ecn::none;     // if relayed: the mark that the first hop had
   std::uint64_t name = 0;  // the first bytes of a process' public half
 
   friend bool operator==(const RelayHead&, const RelayHead&) = default;
@@ -58,12 +59,12 @@ void encode_relay_head(const RelayHead& head, MutableByteSpan out);
 // Returns nullopt if it is no datagram that is relayed.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
-// What a relay says to a process of which it has forwarded less than it was asked (WIRE 9.10).
+// A relay's message to a process of which it has forwarded less than it was asked (WIRE 9.10).
 struct ShareMessage {
-  // The receiver's datagrams that were not forwarded for want of share, since the two met; modulo
-  // 2^32.
+  // Number of the receiver's datagrams that were not forwarded for want of share, since the two
+  // met, modulo 2^32.
   std::uint32_t refused = 0;
-  // What the relay forwards for the receiver from now on, sealed for the hop.
+  // Rate at which the relay forwards for the receiver from now on, sealed for the hop.
   std::uint64_t bytes_per_second = 0;
 
   friend bool operator==(const ShareMessage&, const ShareMessage&) = default;
@@ -76,17 +77,17 @@ void encode_share_message(const ShareMessage& message, MutableByteSpan out);
 // Returns nullopt if length or kind are others.
 std::optional<ShareMessage> decode_share_message(ByteSpan bytes);
 
-// By which both go to the next key phase (association.h).
+// Message by which both go to the next key phase (association.h).
 struct ExchangeMessage {
   enum class Kind : std::uint8_t {
-    offer = 7,       // of who leads: its half for the phase
+    offer = 7,       // from the leader: its half for the phase
     accept = 8,      // with the other half; its sender opens datagrams of the phase already
-    confirm = 9,     // sealed in the phase: is the receiver there, too?
-    confirmed = 10,  // the same: it is
+    confirm = 9,     // sealed in the phase: asks whether the receiver is there, too
+    confirmed = 10,  // sealed in the phase: answers that it is
   };
 
   Kind kind = Kind::confirm;
-  std::uint32_t phase = 0;  // modulo 2^32; of offer and accept, as what follows
+  std::uint32_t phase = 0;  // modulo 2^32; offer and accept alone have this and `half`
   keys::Key half{};
 
   friend bool operator==(const ExchangeMessage&, const ExchangeMessage&) = default;

@@ -1,7 +1,7 @@
-// What relays let pass of what this process sends through them (WIRE 9.10).
+// Keeps what each relay lets pass of this process's datagrams (WIRE 9.10).
 //
-// A relay's word can only slow down what goes through it, which it could also drop. It never counts
-// below kLeast, so that questions for another relay pass.
+// A relay's message can only slow down what goes through that relay, which it could also drop. Its
+// rate never counts below kLeast, so that questions for another relay pass.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ namespace leeway::seal {
 
 class RelayShares {
  public:
-  // Bytes a second.
+  // bytes per second
   static constexpr std::uint64_t kLeast = 16'000;
 
-  // What one relay did with this process' datagrams.
+  // One relay's use by this process.
   struct Share {
-    std::uint64_t sent = 0;              // datagrams through it
-    std::uint64_t refused = 0;           // of these, as it said
-    std::uint64_t bytes_per_second = 0;  // 0: it has refused none
+    std::uint64_t sent = 0;              // datagrams sent through it
+    std::uint64_t refused = 0;           // datagrams that it said it refused
+    std::uint64_t bytes_per_second = 0;  // 0 if it has refused none
   };
   struct Change {
     Rank relay = kNoRank;
     std::uint64_t bytes_per_second = 0;
   };
 
-  // So many datagrams leave through the relay.
+  // Counts datagrams that leave through the relay.
   void on_sent(Rank relay, std::uint64_t datagrams);
-  // The relay's word. One that claims more refusals than datagrams were sent through it, or fewer
-  // than it said before, is refused and counted.
+  // Takes a relay's message. It is refused and counted if it claims more refusals than datagrams
+  // were sent through the relay, or fewer than an earlier one.
   void on_message(Rank relay, const ShareMessage& message);
 
-  // What may go through a relay from now on; nullopt: no more changes.
+  // Returns the new rate of a relay; nullopt if there are no more changes.
   std::optional<Change> poll();
 
   // By slot; those of peers that never relayed are empty.

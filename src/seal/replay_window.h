@@ -1,7 +1,7 @@
-// Which of a peer's datagrams were opened, so that none is opened twice.
+// Remembers which of a peer's datagrams were opened, so that none is opened twice.
 //
-// A ring of words, a bit for each number (RFC 6479). The window moves by whole words, so it holds
-// the latest 65,473 to 65,536 numbers.
+// It is a ring of words with a bit for each number (RFC 6479). The window moves by whole words, so
+// it holds the latest 65,473 to 65,536 numbers.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class ReplayWindow {
 
   enum class Verdict : std::uint8_t { fresh, seen, too_old };
 
-  // Changes nothing: the number is not proven yet. Number 0 is too old, always.
+  // Looks up a number that is not proven yet. It changes nothing. Number 0 is always too old.
   Verdict look(std::uint64_t number) const {
     if (number == 0) return Verdict::too_old;
     const std::uint64_t word = number / kBits;
@@ -27,7 +27,7 @@ class ReplayWindow {
     return (words_[word % kWords] >> number % kBits & 1) != 0 ? Verdict::seen : Verdict::fresh;
   }
 
-  // A number that was fresh, and is proven.
+  // Takes a number that was fresh and is proven now.
   void commit(std::uint64_t number) {
     const std::uint64_t word = number / kBits;
     if (word > newest_) {
@@ -39,7 +39,7 @@ class ReplayWindow {
     largest_ = std::max(largest_, number);
   }
 
-  // Of all that were committed; 0: none.
+  // The largest committed number; 0 if there is none.
   std::uint64_t largest() const { return largest_; }
 
  private:

@@ -10,37 +10,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So often is the present address asked before its silence counts: at 10 % loss both ways one in
-// four thousand trials finds a living address silent.
+// Unanswered challenges after which the present address counts as silent. At 10 % loss both ways
+// one in four thousand trials finds a working address silent.
 constexpr std::uint64_t kAsksOfPresent = 5;
 // Challenges to an address that another peer told.
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
-// The others are told so often where a peer is found, so many at a time.
+// How often the others are told a peer's address, and how many at a time.
 constexpr int kTells = 3;
 constexpr Duration kTellAgain = 250ms;
 constexpr std::size_t kToldMax = 64;
-// An address on trial is given up after so long.
+// An address on trial is given up after this time.
 constexpr Duration kTrialFor = 3s;
 constexpr Duration kPauseMin = 2ms;
 constexpr Duration kPauseMax = 1s;
-constexpr Duration kFirstPause = 10ms;  // of an address whose round trip nobody knows
-constexpr Duration kHeardPause = 50ms;  // of one that is heard, and has not answered
+constexpr Duration kFirstPause = 10ms;  // for an address with unknown round trip
+constexpr Duration kHeardPause = 50ms;  // for an address that is heard, and has not answered
 constexpr Duration kRoundTripMin = 5ms;
-// Where a candidate answers later than the first one did, it wins by a quarter less round trip.
+// Time for a candidate that answers later than the first one. It wins if its round trip is a
+// quarter less.
 constexpr Duration kComparing = 200ms;
-// An address that was tried in vain is not tried again for so long.
+// An address that was tried without success is not tried again for this time.
 constexpr Duration kRefusedFor = 1s;
-// New addresses of one peer are tried so far apart, when there is no free place for them.
+// Least time between new trials of one peer when there is no free place for them.
 constexpr Duration kTrialsApart = 100ms;
-// The former address may come back so long.
+// Time for which the former address may come back.
 constexpr Duration kFormerFor = 30s;
-// Candidates are asked so often at first, and then every kSlowly.
+// Candidates are challenged this often at first, and then every kSlowly.
 constexpr std::uint64_t kAsksOfCandidate = 30;
 constexpr Duration kSlowly = 30s;
 
 constexpr std::size_t kOutgoingMax = 1024;
 constexpr std::uint64_t kCandidateAllowance = UINT64_MAX / 2;
-// A sealed challenge, and the headers of IP and UDP not counted.
+// A sealed challenge without the headers of IP and UDP.
 constexpr std::uint64_t kChallengeBytes = kPathMessageBytesMax + 32;
 
 // Loopback's addresses do not change, and nothing translates them.
@@ -170,7 +171,7 @@ void Roaming::on_message(Instant now, Rank slot, const NetworkAddress& source,
   }
 }
 
-// What another peer says is worth a trial. The address must answer like any other.
+// Begins a trial of an address that another peer told. The address must answer like any other.
 void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
   if (message.token == 0 || !message.seen.known()) return;
   for (Rank slot = 0; slot < peers_.size(); ++slot) {
@@ -181,8 +182,8 @@ void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
   }
 }
 
-// The answer of the present or the former address counts wherever it came from: it says that what
-// is sent there reaches the peer.
+// The answer of the present or the former address counts wherever it came from: it shows that
+// datagrams sent there reach the peer.
 void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t token) {
   Peer& peer = peers_[slot];
   const auto answers = [&](Place& at) {
@@ -215,7 +216,7 @@ void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, st
   try_to_move(now, slot);
 }
 
-// The first candidate that answers. Others have a little time to be better.
+// Takes the first candidate that answers. Others have kComparing to be better.
 void Roaming::settle(Instant now, Rank slot, Place& at) {
   Peer& peer = peers_[slot];
   const Place winner = at;
@@ -237,7 +238,7 @@ void Roaming::settle(Instant now, Rank slot, Place& at) {
   activate(now, slot);
 }
 
-// The present address lives.
+// Ends all trials: the present address works.
 void Roaming::refuse_trials(Instant now, Peer& peer) {
   for (Place& trial : peer.trials) {
     if (!trial.known()) continue;
@@ -258,7 +259,7 @@ void Roaming::try_to_move(Instant now, Rank slot) {
       best = &trial;
   }
   if (best == nullptr) return;
-  if (!peer.settled) {  // nobody told us of this address
+  if (!peer.settled) {  // from an address that nobody told us
     if (peer.present.asked() >= kAsksOfPresent) settle(now, slot, *best);
     return;
   }
@@ -319,8 +320,8 @@ void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
   put_out({slot, at.address, {PathMessage::Kind::challenge, at.token, at.address}});
 }
 
-// It is heard from where it has not answered yet: it has come up since it was asked, and the next
-// question may be a second away.
+// The peer is heard from its present address, which has not answered yet. It has come up since the
+// last challenge, and the next one may be a second away. So it comes sooner.
 void Roaming::ask_soon(Instant now, Rank slot) {
   Place& at = peers_[slot].present;
   if (!at.known()) return;
@@ -360,7 +361,7 @@ void Roaming::wake_trials(Instant now, Rank slot) {
     if (!at.answered && now >= at.next_at) ask(now, slot, at, pause_after(at.asked()));
     any = true;
   }
-  // The trial was in vain; nothing is known of the present address, either, and it stays
+  // No trial succeeded. The present address is not known to work either, but it stays.
   if (!any && peer.settled && !peer.suspected) peer.present = {};
 }
 
@@ -375,8 +376,9 @@ void Roaming::wake_former(Instant now, Rank slot) {
   ask(now, slot, at, std::max<Duration>(now - at.began, round_trip(peer)));
 }
 
-// Of many peers others are told by others: each tells those behind it. The peer itself is told of
-// those who moved lately, too: what was told before went to its former address.
+// Tells others the peer's address. Among many peers, each tells those behind it in rank order. The
+// peer itself is told the addresses of those that moved lately, too: earlier messages went to its
+// former address.
 void Roaming::wake_tells(Instant now, Rank slot) {
   Peer& peer = peers_[slot];
   if (peer.tells_left == 0 || now < peer.tell_at) return;
@@ -400,7 +402,7 @@ void Roaming::wake_tells(Instant now, Rank slot) {
   }
 }
 
-// Whether anything is still to be done.
+// Returns whether the peer still has anything to do.
 bool Roaming::wake_peer(Instant now, Rank slot) {
   wake_present(now, slot);
   wake_trials(now, slot);
@@ -468,8 +470,9 @@ void Roaming::keep_alive(Instant now) {
   }
 }
 
-// A peer sends as often as this process does while both have operations open. Before the present
-// address has had its time to be silent, nothing is asked. Whether it is to be looked at again.
+// Begins to challenge the present address if it was silent for kSilentFor while busy: a peer sends
+// as often as this process does while both have operations open. Returns whether silence is to be
+// checked again.
 bool Roaming::suspect(Instant now, Rank slot) {
   Peer& peer = peers_[slot];
   if (!busy_ || !peer.settled || peer.present.known()) return false;
@@ -480,7 +483,8 @@ bool Roaming::suspect(Instant now, Rank slot) {
   return false;
 }
 
-// It may come back, and is asked for ever. Meanwhile somebody else may reach the peer.
+// Searches a relay for a peer whose path is lost. The path may come back, and is challenged for
+// ever.
 void Roaming::lose_path(Instant now, Rank slot) {
   Peer& peer = peers_[slot];
   ++counters_.silent;

@@ -1,26 +1,27 @@
-// Where each peer is. A peer's name is its tag (packet.h); its address may change, because it
+// Address of each peer. A peer's name is its tag (packet.h). Its address may change, because it
 // moved, or because something between the two translates addresses.
 //
-// Sans-IO: no socket, no clock. It is told what was opened of whom and from where, and gives path
-// messages to seal and send, and moves. Rules (WIRE 9):
+// Sans-IO: no socket, no clock. The caller says which peer's datagrams were opened and where they
+// came from. Roaming gives path messages to seal and send, and moves. Rules (WIRE 9):
 //
 //   * Only the newest datagram of a peer, opened from another address, makes that address worth a
-//     challenge. What is replayed, forged or overtaken never gets here or starts nothing.
+//     challenge. Replayed or forged datagrams never get here, and overtaken ones start nothing.
 //   * With the challenge of the new address the present one is challenged, too. Traffic moves only
-//     if the new one answers and the present one does not, asked several times. So whoever copies
-//     datagrams on their way and sends them on from an address of his own takes no traffic away.
+//     if the new one answers and the present one, asked several times, does not. So an attacker
+//     that copies datagrams on their way and sends them on from its own address takes no traffic
+//     away.
 //   * After a move the former address is challenged for a while. If it answers, traffic goes back.
-//   * To an address that has not answered go at most three times the bytes that came from it.
+//   * An address that has not answered gets at most three times the bytes that came from it.
 //
-// Where a peer is found at an address that nobody was told, the others are told: two processes
-// behind translators learn of each other's addresses by one that both reach.
+// If a peer is found at an address that nobody was told, the others are told. So two processes
+// behind translators learn each other's addresses from one that both reach.
 //
-// Addresses that a peer may have from the start (candidates) are challenged together; the one with
+// Addresses that a peer may have from the start (candidates) are challenged together. The one with
 // the shortest round trip wins.
 //
 // A peer without a path of its own, from the start or since its path is silent, is asked through
-// others that have one, several at once. The first one through whom it answers relays for it
-// (WIRE 9.8). Its own addresses are asked all the while, and one that answers takes traffic back.
+// others that have one, several at once. The first one through which it answers relays for it (WIRE
+// 9.8). Its own addresses are asked all the while, and one that answers takes traffic back.
 //
 // roaming.cc follows addresses, roaming_relays.cc finds relays.
 #pragma once
@@ -40,115 +41,117 @@ namespace leeway::seal {
 
 class Roaming {
  public:
-  // Candidates of a peer beside its first address; addresses on trial at a time.
+  // Most candidates of a peer beside its first address, and most addresses on trial at a time.
   static constexpr std::size_t kTrialsMax = 4;
-  // A peer hears something so often at least, or what translates addresses may forget it. Mappings
-  // of 30 s exist.
+  // Longest time without a datagram to a peer. After a longer one, address translators may forget
+  // the peer. Mappings of 30 s exist.
   static constexpr Duration kKeepAlive = std::chrono::seconds(15);
-  // The same while operations are open: a peer that only waits must be heard if its address
+  // The same while operations are open: a peer that only waits must be heard soon if its address
   // changes.
   static constexpr Duration kKeepAliveBusy = std::chrono::seconds(1);
-  // A peer that no address of its own has answered for is looked for through others after so long.
+  // Time after which a peer that has answered at no address of its own is looked for through
+  // others.
   static constexpr Duration kRelayAfter = std::chrono::seconds(1);
-  // While operations are open, a path that brought nothing for so long is asked whether it lives.
+  // While operations are open, a path that brought nothing for this time is challenged.
   static constexpr Duration kSilentFor = std::chrono::milliseconds(1250);
 
   struct Outgoing {
     Rank slot = kNoRank;
     NetworkAddress to;
     PathMessage message;
-    Rank via = kNoRank;  // through this peer, who is asked where it is itself; `to` does not matter
+    Rank via = kNoRank;  // relay that forwards it; `to` does not matter then
   };
   struct Move {
     Rank slot = kNoRank;
     NetworkAddress to;
-    bool same_host = false;  // only the port is another
-    Rank via = kNoRank;      // through this peer from now on; `to` does not matter
+    bool same_host = false;  // only the port differs
+    Rank via = kNoRank;      // relay from now on; `to` does not matter then
   };
   struct Counters {
     std::uint64_t challenges = 0;  // sent
     std::uint64_t moves = 0;
-    std::uint64_t returns = 0;  // of these, to the former address
+    std::uint64_t returns = 0;  // moves back to the former address
     std::uint64_t refused = 0;  // addresses on trial while the present one answered
     std::uint64_t keep_alives = 0;
     std::uint64_t told = 0;    // messages to peers about where others are
-    std::uint64_t relays = 0;  // how often a peer was given a relay, or another one
-    std::uint64_t silent = 0;  // paths that were there and answered no more
+    std::uint64_t relays = 0;  // times a peer was given a relay, or another one
+    std::uint64_t silent = 0;  // paths that worked and then did not answer any more
   };
 
   // `seed` makes the challenges of two processes differ.
   explicit Roaming(std::uint64_t seed, Duration keep_alive = kKeepAlive)
       : seed_(seed), idle_pause_(keep_alive) {}
 
-  // The peer is at the first of these until another has answered. At least one; kTrialsMax + 1 are
-  // looked at.
-  // `name`: all who know the peer know it by this.
+  // Adds a peer. It counts as being at the first candidate until another one has answered. At least
+  // one candidate is needed; kTrialsMax + 1 are used.
+  // `name`: the name by which all processes that know the peer know it.
   void meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates,
             std::uint64_t name = 0);
   bool knows(Rank slot) const { return slot < peers_.size() && peers_[slot].current.known(); }
   const NetworkAddress& address_of(Rank slot) const { return peers_[slot].current; }
-  // Whether the present address of the peer has answered, and was not found silent since.
+  // Returns whether the present address of the peer has answered, and was not found silent since.
   bool settled(Rank slot) const { return peers_[slot].settled; }
-  // Through whom traffic to the peer goes; kNoRank: straight to its address.
+  // Relay through which traffic to the peer goes; kNoRank if it goes straight to its address.
   Rank via(Rank slot) const { return peers_[slot].help.via; }
 
-  // A datagram of the peer was opened that came from its present address.
+  // Call it when a datagram of the peer was opened that came from its present address.
   void on_heard(Instant now, Rank slot) {
     peers_[slot].heard_at = now;
     if (!peers_[slot].settled) [[unlikely]]
       ask_soon(now, slot);
   }
-  // From whatever address.
+  // Call it when one was opened, from whatever address.
   void on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                  bool newest);
-  // It was a path message.
+  // Call it also if that was a path message.
   void on_message(Instant now, Rank slot, const NetworkAddress& source, const PathMessage& message);
-  // One of the peer came through another. It says nothing of the peer's address.
+  // Takes a path message of the peer that came through the relay `via`. It says nothing of the
+  // peer's address.
   void on_relayed_message(Instant now, Rank slot, Rank via, const PathMessage& message);
-  // Anything was sealed for the peer.
+  // Call it when anything was sealed for the peer.
   void on_sent(Instant now, Rank slot) { peers_[slot].sent_at = now; }
 
-  // Operations are open from now on, or none is any more.
+  // `busy`: operations are open from now on. Otherwise none is open any more.
   void set_busy(Instant now, bool busy);
 
   void on_wake(Instant now);
   Instant next_wake() const { return wake_at_; }
 
-  // What is to be sealed and sent now; nothing: no more.
+  // Returns the next message to seal and send; nullopt if there are no more.
   std::optional<Outgoing> poll();
-  // Where traffic to a peer is to go from now on; nothing: no more.
+  // Returns a peer whose traffic goes elsewhere from now on; nullopt if there are no more.
   std::optional<Move> poll_move();
 
   const Counters& counters() const { return counters_; }
-  // Where this process was seen last by a peer. Unknown: by none.
+  // The address of this process that a peer saw last. Unknown (not known()) if none has told.
   const NetworkAddress& seen_at() const { return seen_at_; }
 
  private:
-  // An address that is asked whether the peer is there.
+  // An address that is challenged to find out whether the peer is there.
   struct Place {
     NetworkAddress address;
-    std::uint64_t token = 0;  // low byte: how often it was asked
+    std::uint64_t token = 0;  // low byte: number of challenges so far
     Instant began;
     Instant asked_at;
     Instant next_at;
-    Instant until = Instant::infinite_future();  // it is given up then
+    Instant until = Instant::infinite_future();  // when it is given up
     std::uint64_t allowance = 0;                 // bytes that may go there before it answers
-    bool told = false;  // a candidate: known from elsewhere than from where datagrams came
+    bool told = false;  // a candidate: known otherwise than from datagrams' sources
     bool answered = false;
-    bool silent = false;  // asked often enough
+    bool silent = false;  // challenged often enough without an answer
     Duration rtt{0};
 
     std::uint64_t asked() const { return token & 0xFF; }
     bool known() const { return address.known(); }
   };
-  // How a peer without a path is reached.
+  // State of reaching a peer without a path of its own.
   struct Help {
-    Rank via = kNoRank;       // through whom
-    bool searching = true;    // nobody answers for it, or via did not answer any more
-    Rank hint = kNoRank;      // through whom the peer asked us last
-    Rank next = 0;            // where the search goes on
-    std::uint64_t token = 0;  // low byte: how often it was asked
-    Instant began;            // the asking with this token
+    Rank via = kNoRank;       // the relay
+    bool searching = true;    // no relay answers for it, or `via` has stopped
+    Rank hint = kNoRank;      // peer through which it asked us last
+    Rank next = 0;            // peer where the search goes on
+    std::uint64_t token = 0;  // low byte: number of challenges so far
+    Instant began;            // when asking with this token began
     Instant asked_at;
     Instant next_at = Instant::infinite_future();
     Duration rtt{0};
@@ -157,20 +160,20 @@ class Roaming {
     NetworkAddress current;
     bool settled = false;
     bool active = false;     // is in active_
-    bool suspected = false;  // its present address is asked because it is silent
+    bool suspected = false;  // its present address is challenged because it is silent
     Instant met_at;
-    std::optional<Instant> moved_at;  // the latest time; none: never
-    Instant heard_at;                 // anything, from its own address
+    std::optional<Instant> moved_at;  // the latest time; unset if it never moved
+    Instant heard_at;                 // last datagram from its own address
     Help help;
-    Duration rtt{0};  // of current; 0: not known
-    Place present;    // current, where it is asked
+    Duration rtt{0};  // round trip to `current`; 0 if not known
+    Place present;    // `current`, while it is challenged
     std::array<Place, kTrialsMax> trials;
     Place former;
-    NetworkAddress refused;  // the latest one that was on trial in vain
+    NetworkAddress refused;  // the latest address that was tried without success
     Instant refused_until;
     Instant trial_began;
     std::uint64_t name = 0;
-    int tells_left = 0;  // how often others are still to be told where it is
+    int tells_left = 0;  // how often others are yet to be told its address
     Instant tell_at;
     Instant sent_at;
   };
@@ -219,7 +222,7 @@ class Roaming {
   const Duration idle_pause_;
   bool busy_ = false;
   Instant busy_since_;
-  std::uint64_t places_ = 0;  // ever
+  std::uint64_t places_ = 0;  // made so far
   std::vector<Peer> peers_;   // by slot
   std::vector<Rank> active_;
   std::vector<Outgoing> out_;  // a ring

@@ -1,8 +1,8 @@
-// Through whom a peer without a path of its own is reached.
+// Finds a relay for a peer without a path of its own.
 //
-// Nobody is told and nobody agrees: a challenge goes through others, sealed end to end, and whoever
-// the answer comes back through has a path to both. So any peer may relay, and each of the two
-// chooses for its own direction.
+// Nobody is told and nobody agrees. A challenge goes through other peers, sealed end to end, and a
+// peer through which the answer comes back has a path to both. So any peer may relay, and each of
+// the two chooses for its own direction.
 #include <algorithm>
 #include <utility>
 
@@ -13,18 +13,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So many peers are asked at a time. The first one through whom an answer comes has the shortest
-// way.
+// Peers asked at a time. The first one through which an answer comes has the shortest path.
 constexpr int kAskedAtOnce = 8;
-// Pauses between them, at first and at most; after so many questions, when nobody helps.
+// Pauses between rounds of questions: at first, and at most. After kSearches rounds without an
+// answer they are kSearchSlowly.
 constexpr Duration kSearchPause = 100ms;
 constexpr Duration kSearchPauseMax = 1s;
 constexpr Duration kNobodyPause = 250ms;  // while nobody could be asked
 constexpr std::uint64_t kSearches = 64;
 constexpr Duration kSearchSlowly = 30s;
-// A relay is asked whether it still reaches the peer. So many questions in a row that are not
-// answered, and another one is looked for: at 10 % loss on each of four hops one time in 70 in
-// vain, which costs a few datagrams.
+// A relay is asked from time to time whether it still reaches the peer. After this many unanswered
+// questions in a row, another one is looked for. At 10 % loss on each of four hops this happens
+// without need one time in 70, which costs a few datagrams.
 constexpr std::uint64_t kAsksOfRelay = 4;
 constexpr Duration kAskAgain = 150ms;
 
@@ -34,7 +34,7 @@ bool Roaming::may_relay(Rank slot) const {
   return slot < peers_.size() && peers_[slot].settled;
 }
 
-// The peer has no path of its own. Whoever relays for it already goes on.
+// Call it when the peer has no path of its own. A present relay goes on meanwhile.
 void Roaming::await_help(Instant now, Rank slot, Duration patience) {
   Help& help = peers_[slot].help;
   help.searching = true;
@@ -62,7 +62,7 @@ void Roaming::wake_help(Instant now, Rank slot) {
   ask_through(now, slot, help.via);
 }
 
-// In turn, beginning with whom the peer found.
+// Asks peers in turn, beginning with the one through which the peer asked us.
 void Roaming::search_help(Instant now, Rank slot) {
   Help& help = peers_[slot].help;
   const std::uint64_t asked = help.token & 0xFF;
@@ -112,7 +112,7 @@ void Roaming::on_relayed_message(Instant now, Rank slot, Rank via, const PathMes
   }
 }
 
-// The peer asks through that one: it reaches both.
+// Notes that the peer asked through `via`, which therefore reaches both.
 void Roaming::take_hint(Instant now, Rank slot, Rank via) {
   Peer& peer = peers_[slot];
   if (std::exchange(peer.help.hint, via) == via) return;
@@ -127,7 +127,7 @@ void Roaming::on_help(Instant now, Rank slot, Rank via, std::uint64_t token) {
   if (peer.settled || !may_relay(via) || (help.token & 0xFF) == 0 ||
       (help.token | 0xFF) != (token | 0xFF))
     return;
-  if (!help.searching && via != help.via) return;  // slower than the one that was taken
+  if (!help.searching && via != help.via) return;  // slower than the present relay
   help.rtt =
       std::max<Duration>(now - (token == help.token ? help.asked_at : help.began), Duration(1));
   help.searching = false;

@@ -1,4 +1,4 @@
-// What a transport over a network knows of lengths that its system refuses (EMSGSIZE).
+// Lengths that the system under a network transport refused (EMSGSIZE).
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@ namespace leeway::transport {
 
 struct LengthRefusal {
   Rank to = kNoRank;
-  std::size_t bytes = 0;  // of a datagram that was too long, and is lost
+  std::size_t bytes = 0;  // length of a datagram that was too long, and is lost
 };
 
 class LengthRefusals {
  public:
   virtual ~LengthRefusals() = default;
-  // The next peer of which a datagram was refused for its length since it was taken last; nothing:
-  // there is none.
+  // Returns the next peer of which a datagram was refused for its length since the call before, or
+  // nullopt if there is none.
   virtual std::optional<LengthRefusal> take_refusal() = 0;
 };
 

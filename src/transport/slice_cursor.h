@@ -13,8 +13,8 @@ inline std::size_t datagrams_of(const Train& train) {
   return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
 }
 
-// Walks the slices' bytes in order; they must have as many as are asked for. Cheap to copy, so that
-// a caller can look ahead.
+// Walks the slices' bytes in order; they must have at least the bytes that are asked for. Cheap to
+// copy, so that a caller can look ahead.
 class SliceCursor {
  public:
   SliceCursor() = default;

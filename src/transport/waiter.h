@@ -29,8 +29,8 @@ class Waiter {
 
   static constexpr std::size_t kHandlesMax = 4;
 
-  // At most kHandlesMax handles, which stay the caller's. kResourceExhausted: the process has too
-  // many files open.
+  // At most kHandlesMax handles, which stay the caller's. Returns kResourceExhausted if the process
+  // has too many files open.
   Status open(std::span<const int> handles);
   Status open(int socket) { return open(std::span(&socket, 1)); }
 

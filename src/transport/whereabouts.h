@@ -1,5 +1,5 @@
-// What a transport adds whose peers have network addresses that may change. Whoever proves where
-// they are (transport/sealed) uses it.
+// Addresses of a transport's peers, which may change. The code that proves where peers are
+// (transport/sealed) uses this interface.
 #pragma once
 
 #include "base/network_address.h"
@@ -7,7 +7,7 @@
 
 namespace leeway::transport {
 
-// What the system refused to send: trains, or datagrams where these leave one by one.
+// Refusals of the system to send: they count trains, or datagrams where these leave one by one.
 struct SendRefusals {
   Rank to = kNoRank;
   std::uint64_t count = 0;
@@ -25,11 +25,12 @@ class Whereabouts {
   virtual void show_strangers() = 0;
   // Where trains to the peer go, who is known.
   virtual NetworkAddress address_of(Rank peer) const = 0;
-  // Where a datagram of the latest receive() came from.
+  // Returns the address that a datagram of the latest receive() came from.
   virtual NetworkAddress source_of(const Received& received) const = 0;
-  // Trains to the peer go there from now on. False: no socket for such addresses.
+  // Makes trains to the peer go there from now on. Returns false if there is no socket for such
+  // addresses.
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
-  // One datagram, at once or never. Whether the system took it.
+  // Sends one datagram, at once or never. Returns true if the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
   // The system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.

@@ -1,6 +1,6 @@
-// How the packets of a flow are divided among codes (WIRE 2.10): packet i belongs to code i modulo
-// their number, and so does parity i. A burst of lost packets, which are neighbours in one order or
-// another, so meets many codes.
+// Divides the packets of a flow among codes (WIRE 2.10): packet i belongs to code i modulo their
+// number, and so does parity i. A burst of lost packets, neighbours in one order or another, so
+// spreads over many codes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace leeway::wire {
 
-// Which parity it is: of which code, and which of its rows.
+// Code and row of a parity.
 struct ParityPlace {
   std::uint32_t code = 0;
   std::uint32_t row = 0;  // < limits::kCodeParitiesMax

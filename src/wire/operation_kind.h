@@ -25,7 +25,7 @@ enum class OperationKind : std::uint8_t {
 inline constexpr int kOperationKinds = 15;
 static_assert(kOperationKinds == static_cast<int>(OperationKind::exchange) + 1);
 
-// The name callers know: "all_reduce", "broadcast_parameters". "unknown" for a value that is none.
+// The name that callers know: "all_reduce", "broadcast_parameters". "unknown" for any other value.
 const char* to_string(OperationKind kind);
 
 }  // namespace leeway::wire

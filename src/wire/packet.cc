@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "put() and get()");
 
 constexpr std::size_t kChecksumOffset = 4;
-// In the byte of the type
+// Flags in the byte of the type.
 constexpr std::uint8_t kPayloadNotSummed = 0x80;
 constexpr std::uint8_t kAsks = 0x40;
 
@@ -85,7 +85,7 @@ void seal(MutableByteSpan header, std::uint32_t payload_crc) {
   std::memcpy(header.data() + kChecksumOffset, &crc, sizeof(crc));
 }
 
-// The value that a byte stands for. False: it lies beyond `last` and has no name.
+// Decodes an enumerator. Returns false if the byte is beyond `last` and has no name.
 template <typename Enum>
 bool read_enum(std::uint8_t byte, Enum last, Enum& value) {
   value = static_cast<Enum>(byte);
@@ -101,12 +101,12 @@ bool read_codec(Reader& reader, Codec& codec) {
   return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }
 
-// WIRE 2.2. No comparison holds for what is not a number.
+// WIRE 2.2. Every comparison with NaN is false, so it is not valid.
 bool valid_weight(float weight) {
   return weight == 0.0f || (weight >= limits::kWeightMin && weight <= limits::kWeightMax);
 }
 
-// WIRE 1.5: what may be addressed to every rank at once.
+// WIRE 1.5: types that may be addressed to every rank at once.
 bool may_be_multicast(PacketType type) {
   return type == PacketType::data || type == PacketType::probe;
 }
@@ -122,13 +122,13 @@ std::uint8_t settled_flags(const OpenRound& round) {
                                    (round.failed() ? 16 : 0));
 }
 
-// In the byte of a tag's spread_codec.
+// Flag in the byte of a tag's spread_codec.
 constexpr std::uint8_t kConfirmsUse = 0x80;
 
-// In the byte of a report's open_count.
+// Flag in the byte of a report's open_count.
 constexpr std::uint32_t kHeardGoodbye = 0x80;
 
-// In the byte of its stream_count.
+// Flags in the byte of its stream_count.
 constexpr std::uint32_t kTellsMarks = 0x80;
 bool tells_marks(const Report& report) {
   return (report.ect | report.ce) != 0;
@@ -140,7 +140,7 @@ bool tells_host(const Report& report) {
 
 static_assert(kOpenRoundBytes == 5 + kTagBytes);
 
-// Two values of less than 16 in a byte.
+// Packs two values below 16 into a byte.
 std::uint8_t nibbles(unsigned low, unsigned high) {
   return static_cast<std::uint8_t>(low | high << 4);
 }
@@ -180,7 +180,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
   if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
 }
 
-// False: a value has no name.
+// Returns false if a value has no name.
 bool read_tag(Reader& reader, OperationTag& tag) {
   const auto operation = reader.get<std::uint8_t>();
   bool known = read_enum(operation & 15, OperationKind::split, tag.operation);
@@ -239,7 +239,7 @@ bool read_open_round(Reader& reader, OpenRound& round) {
   return known && round.failed();
 }
 
-// What a flow says beside its packets: at offset 40 of data, 32 of END.
+// Writes a flow's weight, message tag or tail: at offset 40 of data, 32 of END.
 template <typename Header>
 void write_flow_facts(Writer& writer, const Header& header) {
   if (header.kind == FlowKind::reduce) return writer.put(header.weight);
@@ -257,10 +257,10 @@ bool read_flow_facts(Reader& reader, Header& header) {
   return true;
 }
 
-// In the byte of the kind of data.
+// Flag in the byte of the kind of data.
 constexpr std::uint8_t kGoesOn = 0x80;
 
-// Whether the packet's place is one of its flow's, or of the parity behind them (WIRE 2.2, 2.10).
+// Returns whether the packet's place is in its flow, or in the parity behind it (WIRE 2.2, 2.10).
 bool is_placed(const DataHeader& header) {
   if (header.goes_on && (header.kind == FlowKind::point || header.attempt != 0)) return false;
   if (!header.is_parity()) {
@@ -272,7 +272,8 @@ bool is_placed(const DataHeader& header) {
          header.index.value - header.flow_packets < CodeGrid(header.flow_packets).parities_max();
 }
 
-// At offset 32 of data: of a message, bit 31 says whether the packet is the last of its pass.
+// Offset 32 of data. For a message, bit 31 is set in the last packet of a pass, and the rest is the
+// tail.
 constexpr std::uint32_t kLastOfPass = std::uint32_t{1} << 31;
 
 std::uint32_t position_field(const DataHeader& header) {

@@ -1,7 +1,7 @@
 // The datagram format: header structs, and the only code that knows byte order. Normative byte
 // tables: proto/README.md (paragraphs are cited as WIRE n).
 //
-// Decoding is a total function over all byte strings: it returns what a datagram is, or why it is
+// Decoding is a total function over all byte strings: it returns the decoded datagram, or why it is
 // refused. Nothing here allocates, and no length read from the wire is used before it is checked
 // against the bytes that are there.
 #pragma once
@@ -38,22 +38,22 @@ enum class PacketType : std::uint8_t {
   piece = 10
 };
 
-// Whether the prefix is the whole packet: what it says, its type says.
+// Returns whether a packet of this type is only a prefix: its type is all that it says.
 constexpr bool is_bare(PacketType type) {
   return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
          type == PacketType::alive;
 }
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
-// without the checksum field, so that a payload sent to many ranks is summed once. Where the
-// transport vouches for the bytes, the payload is left out of it.
+// without the checksum field, so that a payload sent to many ranks is summed once. If the transport
+// guarantees the bytes, the payload is left out of it.
 struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
   Rank source = kNoRank;
   Rank destination = kNoRank;  // data and probes: kEveryRank where they are multicast
-  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1. Of
-  // `alive`: the number of the probe that it answers.
+  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1. In an
+  // `alive` it is the number of the probe that it answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
   bool asks = false;           // data: the sender wants a report at once (WIRE 3.14)
@@ -72,9 +72,11 @@ struct DataHeader {
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  // In the shard. Beyond its packets: parity of number `index - flow_packets` (WIRE 2.10).
+  // Index in the shard. From flow_packets on it is parity number `index - flow_packets` (WIRE
+  // 2.10).
   PacketIndex index;
-  // In the sender's order of this pass. Of a message only the last one travels; others read as 0.
+  // Position in the sender's order of this pass. For a message only the last position travels;
+  // others read as 0.
   PacketPosition position;
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
   float weight = 1.0f;              // reduce half: c_i
@@ -83,11 +85,11 @@ struct DataHeader {
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
   std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
   std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
-  // Of a collective: the first pass goes on behind this packet, with parity or another copy.
+  // Collectives: the first pass goes on after this packet, with parity or another copy.
   bool goes_on = false;
 
   bool is_parity() const { return index.value >= flow_packets; }
-  // WIRE 4.2: it says what the END of the first pass says.
+  // WIRE 4.2: the packet replaces the END of the first pass.
   bool ends_first_pass() const {
     return attempt == 0 && position.value + 1 >= flow_packets && !goes_on;
   }
@@ -109,59 +111,59 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
-  // Of uneven blocks: a digest of their lengths, never 0. An uneven all_to_all, whose lengths only
-  // pairs of ranks know, has kUnevenPairs; in a report see tell_pair(). 0: even blocks.
+  // For uneven blocks a digest of their lengths, never 0; for even blocks 0. An uneven all_to_all,
+  // whose lengths only pairs of ranks know, has kUnevenPairs; in a report see tell_pair().
   std::uint32_t shape = 0;
-  // How it goes: as a whole, in so many slices over lanes, or kBySites.
+  // Number of slices over lanes, kBySites, or 0 if the operation goes as a whole.
   std::uint8_t parts = 0;
   bool confirm_use = false;
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
-// The parts of a collective that goes inside sites and between them.
+// Value of `parts` for a collective that goes inside sites and between them.
 inline constexpr std::uint8_t kBySites = 15;
 
 // The shape of an uneven all_to_all.
 inline constexpr std::uint32_t kUnevenPairs = 1;
 
-// A report's entry of an uneven all_to_all says what the reporter expects of the receiver of the
-// report, in `count`, and what it sends there, in `shape` (WIRE 3.11).
+// For an uneven all_to_all, a report's entry tells its receiver two things (WIRE 3.11): `count` is
+// what the reporter expects from it, and `shape` what the reporter sends there.
 inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;  // or more
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
   tag.shape = static_cast<std::uint32_t>(sends < kPairSendsMax ? sends : kPairSendsMax) + 2;
 }
 
-// The tag of a message as far as messages have one; dtype, codec, settings and count are to be set.
+// The tag of a message without dtype, codec, settings and count, which the caller sets.
 constexpr OperationTag tag_of_message(bool sends) {
   return {.operation = sends ? OperationKind::send : OperationKind::recv};
 }
 
-// WIRE 2.5: every data packet carries it. So ranks that mean different operations notice before
-// anything is summed. Both sides of a message have the same digest: it covers what both must
+// WIRE 2.5: the digest in every data packet. Ranks that mean different operations notice by it
+// before anything is summed. Both sides of a message have the same digest: it covers what both must
 // choose alike (type and codec), and not the count, which is the sender's to choose.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
-// One operation that is open at the reporting rank, or a collective that failed there. (round, kind
-// space) not listed and below opened_below is closed.
+// One operation that is open at the reporting rank, or a collective that failed there. An operation
+// below opened_below of its kind space that is not listed is closed.
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
   bool sending = false;           // (point to point) a message to you; otherwise one from you
-  bool reduce_settled = false;    // what *you* send me in this phase is settled: send no more
+  bool reduce_settled = false;    // the reporter needs no more from *you* in this phase
   bool spread_settled = false;    // (for point to point: this one)
   std::uint32_t message_tag = 0;  // (point to point) the caller's tag
-  // Of a message only operation, dtype, codec, its settings and count travel. The count of a send
-  // is exact, that of a receive the most it takes.
+  // For a message only operation, dtype, codec, its settings and count travel. A send's count is
+  // exact, a receive's is the most that it takes.
   OperationTag tag;
-  // (collective) Why it failed at the reporter; kOk: it is open. (message to you) The reporter gave
-  // it up at its deadline, kDeadlineExceeded; nothing else travels.
+  // (collective) Why it failed at the reporter; kOk if it is open. (message to you)
+  // kDeadlineExceeded if the reporter gave it up at its deadline; nothing else travels.
   StatusCode failure = StatusCode::kOk;
-  Rank about = kNoRank;  // the rank that the reporter's error names; kNoRank: none
-  // (failed collective) It failed there first, for this reason, and the reporter was told.
+  Rank about = kNoRank;  // rank that the reporter's error names, or kNoRank
+  // (failed collective) Rank where it failed first, for this reason. The reporter was told of it.
   Rank first = kNoRank;
-  OperationTag other;  // (mismatch) what that rank means
+  OperationTag other;  // (mismatch) the operation that this rank means
 
   bool failed() const { return failure != StatusCode::kOk; }
 };
@@ -173,39 +175,39 @@ inline constexpr std::size_t kOpenMessageBytes = 21;
 
 // Messages of one tag from the receiver of a report to its sender: receives posted for them.
 struct OpenedStream {
-  std::uint32_t tag = 0;  // never 0: Report::point_opened_below says it of tag 0
+  std::uint32_t tag = 0;  // not 0: Report::point_opened_below is for tag 0
   std::uint32_t opened_below = 0;
 };
 inline constexpr std::size_t kOpenedStreamBytes = 8;
 
-// A report says for this many of the latest collectives whether it missed a contribution. That is
-// enough: a round is asked about once it is settled, and limits::kOpenRoundsMax can be open.
+// A report tells for this many of the latest collectives whether it missed a contribution. A rank
+// asks about a round once it is settled, and limits::kOpenRoundsMax can be open, so this is enough.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// Times on the reporter's clock wrap after 16.7 s: only differences of a queue's length matter.
+// Times on the reporter's clock wrap after 16.7 s. Only differences as long as a queue matter.
 inline constexpr std::uint32_t kArrivedBits = 24;
 constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
 }
 
-// A report's grant: the receiver has as much room as is in its window.
+// Value of a report's grant if its window is the only limit.
 inline constexpr std::uint32_t kNoGrant = UINT32_MAX;
 
 // WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
 // one makes up for a lost one.
 struct Report {
-  std::uint32_t largest_sequence = 0;  // of your datagrams that I saw
+  std::uint32_t largest_sequence = 0;  // newest of your datagrams that I saw
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
-  std::uint32_t received_bytes = 0;    // of those (mod 2^32)
+  std::uint32_t received_bytes = 0;    // bytes of the received ones (mod 2^32)
   std::uint32_t delay_us = 0;          // since largest_sequence arrived
   std::uint32_t arrived_us = 0;        // my clock when it arrived, < 2^kArrivedBits
-  std::uint32_t ect = 0;               // of those received: with ECT(0) or ECT(1) (mod 2^32)
-  std::uint32_t ce = 0;                // marked by a queue (mod 2^32)
+  std::uint32_t ect = 0;               // received ones with ECT(0) or ECT(1) (mod 2^32)
+  std::uint32_t ce = 0;                // received ones that a queue marked (mod 2^32)
   std::uint32_t grant = kNoGrant;      // bytes beyond largest_sequence that I have room for
   std::uint16_t host_drops = 0;        // your datagrams that found my socket full (mod 2^16)
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
-  std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
+  std::uint32_t group_largest = 0;       // newest of your multicast datagrams that I saw, or 0
   std::uint32_t open_count = 0;          // <= open.size()
   bool heard_goodbye = false;            // your good-bye has arrived
   std::uint32_t missed = 0;              // < 2^kMissedRounds, WIRE 3.9: see missed_round()
@@ -213,7 +215,8 @@ struct Report {
   std::uint32_t stream_count = 0;  // <= limits::kReportedStreamsMax
   std::array<OpenedStream, limits::kReportedStreamsMax> streams;
 
-  // Receives posted for your messages of a tag; nothing if it does not say.
+  // Returns how many receives are posted for your messages of a tag; nullopt if the report does not
+  // tell.
   std::optional<std::uint32_t> messages_opened_below(std::uint32_t tag) const {
     if (tag == 0) return point_opened_below;
     for (std::uint32_t i = 0; i < stream_count; ++i) {
@@ -222,19 +225,19 @@ struct Report {
     return std::nullopt;
   }
 
-  // True: the reporter settled collective `number` without any packet of yours, so none can be in
-  // the result. False also for rounds that are too long ago to tell.
+  // Returns whether the reporter settled collective `number` without any packet of yours, so that
+  // none can be in the result. Returns false also for rounds that are too long ago to tell.
   bool missed_round(std::uint32_t number) const {
     const std::uint32_t ago = opened_below - 1 - number;
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
   }
 };
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
-// Besides, where anything came with ECN.
+// Additional bytes if anything came with ECN.
 inline constexpr std::size_t kReportMarksBytes = 8;
-// Besides, where the reporter's host dropped some.
+// Additional bytes if the reporter's host dropped datagrams or limits what is in flight.
 inline constexpr std::size_t kReportHostBytes = 6;
-// Of the whole datagram.
+// Length of the whole datagram.
 std::size_t report_bytes(const Report& report);
 std::size_t entry_bytes(const OpenRound& round);
 
@@ -247,7 +250,7 @@ struct End {
   float weight = 1.0f;            // reduce half
   std::uint32_t tail = 0;         // spread half and messages
   std::uint32_t message_tag = 0;  // messages
-  std::uint32_t tag_digest = 0;   // collectives: as of DataHeader
+  std::uint32_t tag_digest = 0;   // collectives: as in DataHeader
 };
 inline constexpr std::size_t kEndBytes = kPrefixBytes + 20;
 
@@ -263,13 +266,13 @@ struct Repair {
 };
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
-// WIRE 10.2: a datagram that shows whether its own length passes, and the answer that says so. The
-// prefix' `sequence` is the sender's number of the probe; the path does not count either of them.
+// WIRE 10.2: a datagram that tests whether its own length passes, and the answer to it. The prefix'
+// `sequence` is the sender's number of the probe; the path does not count either of them.
 struct Size {
-  // WIRE 10.4: `mine` and `yours` are the agreement of a communicator's ranks about its size.
+  // WIRE 10.4: with `mine` and `yours` a communicator's ranks agree about its size.
   enum class Role : std::uint8_t { probe = 0, answer = 1, mine = 2, yours = 3 };
   Role role = Role::probe;
-  std::uint16_t bytes = 0;  // of the probe; of the agreement: the sender's least, 0: not known yet
+  std::uint16_t bytes = 0;  // length of the probe; or the sender's least, 0 if unknown
 };
 inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
 
@@ -277,7 +280,7 @@ inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
 // for the type.
 struct Piece {
   std::uint16_t whole = 0;   // bytes of the datagram
-  std::uint16_t offset = 0;  // of the first byte here; a multiple of the bytes that follow
+  std::uint16_t offset = 0;  // where its content begins; multiple of the content's length
 };
 inline constexpr std::size_t kPieceHeaderBytes = kPrefixBytes + 4;
 inline constexpr std::size_t kPiecesMax = 64;
@@ -303,11 +306,11 @@ struct Expectation {
   int size = 0;
 };
 
-// The communicator that a datagram names, unverified; nothing: it is too short.
+// Returns the communicator that a datagram names, unverified; nullopt if it is too short.
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
 
-// Whether a datagram says that it is for its process, and not for one communicator: a size or a
-// piece (WIRE 10). Unverified.
+// Returns whether a datagram claims to be for its process, and not for one communicator: a size or
+// a piece (WIRE 10). Unverified.
 bool is_for_process(ByteSpan datagram);
 
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.

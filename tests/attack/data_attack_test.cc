@@ -18,7 +18,7 @@ constexpr int kMembers = 3;
 constexpr std::size_t kElements = 30'000;  // 25 packets a flow and more
 constexpr Duration kDeadline = 60ms;
 
-// What became of a job: an exact all-reduce, one that lives with loss, an exact one.
+// The outcome of a job of three all-reduces: exact, lossy, exact.
 struct Outcome {
   std::vector<std::vector<float>> results;
   std::uint32_t trace = 0;
@@ -191,7 +191,7 @@ TEST(DataAttack, MembersDatagramFromAnotherMembersAddressHasNoEffect) {
   }));
 }
 
-// And sent to another member, who shares other keys with its sender.
+// A datagram is also sent to another member, who shares other keys with its sender.
 TEST(DataAttack, DatagramLedToAnotherMemberHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     const Rank other = kMembers - seen.from - seen.to;
@@ -199,7 +199,7 @@ TEST(DataAttack, DatagramLedToAnotherMemberHasNoEffect) {
   }));
 }
 
-// And back to its sender: both directions have keys of their own.
+// A datagram also goes back to its sender: both directions have keys of their own.
 TEST(DataAttack, DatagramThatComesBackToItsSenderHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     return std::vector<Flying>{{seen.to, seen.from, seen.bytes, 500us}};
@@ -235,7 +235,7 @@ TEST(DataAttack, ReplayOfAllThatWasEverSentHasNoEffect) {
   }));
 }
 
-// The same secret, epoch and ranks: another incarnation of the job has other process keys.
+// Another incarnation of the job, with the same secret, epoch and ranks, has other process keys.
 TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
   std::vector<Flying> recorded;
   SealedJob earlier({.size = kMembers, .incarnation = 2});
@@ -251,7 +251,7 @@ TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
       std::vector<Flying> replays;
       for (int i = 0; i < 4; ++i) {
         Flying old = recorded[next++ % recorded.size()];
-        // As one who learned the tags of the new incarnation would send it
+        // Half of them are sent as by an attacker who learned the tags of the new incarnation
         if (next % 2 == 0) {
           seal::Refusal refusal;
           auto header = *seal::decode_header(old.bytes, refusal);
@@ -345,7 +345,7 @@ TEST(DataAttack, ChosenLossIsLoss) {
   std::size_t count = 0;
   expect_only_loss([&count](SealedJob& job) {
     job.network = [&count](const Flying& flying) {
-      // Whatever is short: reports, ENDs, requests; and every eighth of the rest
+      // Takes every second short datagram (reports, ENDs, requests), and every eighth of the rest
       const bool taken = flying.bytes.size() < 200 ? count++ % 2 == 0 : count++ % 8 == 0;
       return taken ? std::vector<Flying>{} : std::vector<Flying>{flying};
     };

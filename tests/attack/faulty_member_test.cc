@@ -55,7 +55,7 @@ class FaultyMember : public ::testing::Test {
     for (int i = 0; i < count; ++i) expect_call();
   }
 
-  // What the faulty member says beside what it should, for each datagram of its own.
+  // Messages that the faulty member adds, for each datagram of its own.
   void says(std::function<Bytes(Rank to, const Bytes& plain)> also) {
     job.betrayal = [also = std::move(also)](Rank from, Rank to, const Bytes& plain) {
       std::vector<Bytes> all = {plain};
@@ -63,7 +63,7 @@ class FaultyMember : public ::testing::Test {
       return all;
     };
   }
-  // And in place of it.
+  // Messages that it sends in place of its datagram.
   void says_instead(std::function<Bytes(Rank to, Bytes plain)> instead) {
     job.betrayal = [instead = std::move(instead)](Rank from, Rank to, const Bytes& plain) {
       if (from != kFaulty) return std::vector<Bytes>{plain};
@@ -75,13 +75,13 @@ class FaultyMember : public ::testing::Test {
   SealedJob job{{.size = kFaultyJob}};
   std::function<void(std::vector<float>&)> spoil;
   Duration took{0};
-  std::uint64_t non_finite = 0;  // what the honest members left out
+  std::uint64_t non_finite = 0;  // values that the honest members left out
 
  private:
   std::vector<std::unique_ptr<Sums>> sums_;  // read until confirmed
 };
 
-// The header of a data datagram of its own; nothing: it is another one.
+// The header of a data datagram of its own. Returns nullopt for other datagrams.
 std::optional<wire::DataHeader> header_of(const Bytes& plain, wire::Prefix& prefix) {
   wire::DataHeader header;
   ByteSpan payload;
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Each, FaultyWeight,
                                            1e-45f, INFINITY,
                                            std::numeric_limits<float>::quiet_NaN()));
 
-// What its datagrams claim
+// Claims of its datagrams
 // ---------------------------------------------------------------------------
 
 class FaultyClaim : public FaultyMember, public ::testing::WithParamInterface<std::size_t> {};
@@ -164,8 +164,8 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
-// Nobody can be so far ahead. Exact calls end by what a peer says of itself: of this they believe
-// nothing.
+// Nobody can be so far ahead. Exact calls end by a peer's claims about itself. They believe none of
+// these.
 TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
   wire::DataHeader opens{.round = 9, .flow_packets = 4};
@@ -176,7 +176,7 @@ TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   report.opened_below = kFar;
   for (const int what : {0, 1, 2}) {
     says([&](Rank, const Bytes& plain) {
-      wire::Prefix prefix;  // of what it may say now
+      wire::Prefix prefix;  // a position that it may have now
       (void)wire::decode_prefix(plain, nullptr, prefix);
       prefix.type = what == 2 ? wire::PacketType::report : wire::PacketType::data;
       if (what < 2) return data_of(prefix, what == 0 ? opens : settles, 8);
@@ -231,7 +231,7 @@ TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// What it makes others send
+// Datagrams that it makes others send
 // --------------------------------------------------------------------------
 
 // Its datagram, without a word of what it has settled.
@@ -252,7 +252,7 @@ Bytes unsettled(Bytes plain) {
 
 // It asks for its part again with everything that it says, and never says that it has it.
 TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
-  constexpr std::uint32_t kPackets = 56;  // of the flow from a member to it
+  constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to it
   std::uint16_t requests = 0;
   job.betrayal = [&](Rank from, Rank to, const Bytes& plain) {
     if (from != kFaulty || to != 0) return std::vector<Bytes>{plain};

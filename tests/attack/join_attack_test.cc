@@ -57,7 +57,7 @@ class Job {
   std::vector<Joining> joining_;
 };
 
-// What a client sends first, of a process that holds this secret.
+// The first bytes of a client whose process holds these secrets.
 std::string client_hello(std::string_view secrets) {
   const auto context = *keys::TlsContext::make(identity_with(secrets)->secrets);
   keys::TlsSession session(context, keys::TlsSession::Side::client);
@@ -135,7 +135,7 @@ TEST(JoinAttack, JobStartsBesideConnectionsThatDrip) {
   job.expect_start();
 }
 
-// Whoever was let in once under another secret is no member of this job.
+// A process that holds another job's secret is no member of this job.
 TEST(JoinAttack, ProcessOfAnotherJobCannotPutOrGetAnything) {
   const std::uint16_t port = free_port();
   Job job(port);
@@ -211,7 +211,7 @@ TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   job.expect_start();
 }
 
-// Whoever has rank 0's port first, and is gone when rank 0 comes.
+// An impostor has rank 0's port first, and is gone when rank 0 comes.
 TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   const std::uint16_t port = free_port();
   std::vector<Joining> guests;

@@ -23,7 +23,7 @@ using namespace rendezvous;
 
 constexpr int kRanks = 4;
 
-// Milliseconds from the first call of join_group() to the last rank's return; 0: it failed.
+// Milliseconds from the first call of join_group() to the last rank's return. 0 if it failed.
 double start_job(std::uint16_t port, const std::shared_ptr<const keys::OwnIdentity>& identity) {
   const Stopwatch watch;
   std::vector<Joining> joining;
@@ -85,7 +85,7 @@ void measure(const char* name, int starts, std::uint16_t port,
   double most_mib = 0;
   const double before_mib = resident_mib();
   for (int i = 0; i < starts; ++i) {
-    ::usleep(300'000);  // what the flood before left in the queue is gone then
+    ::usleep(300'000);  // by then the queue is empty after the flood before
     quiet.push_back(start_job(port, identity));
     const pid_t child = launch(attack);
     ::usleep(300'000);
@@ -108,7 +108,7 @@ std::string hello_of_secret(std::string_view secrets) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What the secret itself costs, without strangers.
+// The cost of the secret itself, without strangers.
 void compare_with_plain(int starts, const std::shared_ptr<const keys::OwnIdentity>& identity) {
   std::vector<double> plain;
   std::vector<double> secret;

@@ -1,5 +1,5 @@
-// What a relay can be made to do, and what a relay can do: strangers who send what looks like
-// relayed datagrams, members who ask for floods, relays that drop, alter and repeat.
+// Relays as targets and as attackers: strangers who send datagrams that look relayed, members who
+// ask for floods, relays that drop, alter and repeat.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -79,7 +79,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   EXPECT_GE(group_.counter(kRelay, "refused_forged"), 1400u);
 }
 
-// Who copies a member's request cannot have it forwarded again.
+// A copy of a member's request is not forwarded again.
 TEST_F(RelayAttack, ACopiedRequestIsForwardedOnce) {
   group_.network = [](const RelayedDatagram& one) {
     std::vector<RelayedDatagram> all = {one};
@@ -196,7 +196,7 @@ class BadRelay {
     say(to, message);
   }
 
-  // What goes on in place of what one member sealed for the other.
+  // Datagrams that go on in place of one that a member sealed for the other.
   std::function<std::vector<Bytes>(const Bytes& inner)> betrays;
 
  private:

@@ -35,7 +35,7 @@ class SealedJob {
   static constexpr Duration kOneWay = std::chrono::milliseconds(1);
 
   struct Flying {
-    Rank from;  // whose address it has
+    Rank from;  // source address
     Rank to;
     Bytes bytes;
     Duration delay = kOneWay;
@@ -50,7 +50,7 @@ class SealedJob {
 
   // Sees what a process gives to the network; what it returns flies in its place.
   std::function<std::vector<Flying>(const Flying&)> network;
-  // What a faulty member says in place of a plain datagram of its own.
+  // Messages that a faulty member sends in place of a plain datagram of its own.
   std::function<std::vector<Bytes>(Rank from, Rank to, const Bytes& plain)> betrayal;
 
   collective::Engine& engine(Rank rank) { return members_[rank]->member->engine(); }
@@ -59,7 +59,7 @@ class SealedJob {
     return engine(rank).endpoint().counters();
   }
   Instant now() const { return now_; }
-  // Of all bytes that these processes sent, and when.
+  // Checksum of all bytes that these processes sent, and of the times.
   std::uint32_t trace() const { return trace_; }
   std::uint64_t bytes_between(Rank from, Rank to) const {
     const auto found = bytes_.find({from, to});
@@ -79,7 +79,7 @@ class SealedJob {
     return request;
   }
 
-  // Lets time pass until `done`, or for so long.
+  // Lets time pass until `done`, or until the limit.
   bool run_until(const std::function<bool()>& done, Duration limit) {
     const Instant end = now_ + limit;
     while (!done()) {

@@ -26,7 +26,7 @@ class Flood {
     thread_.join();
   }
   std::uint64_t connections() const { return connections_; }
-  // Until so many connections were made.
+  // Waits until `connections` connections were made.
   void await(std::uint64_t connections) const {
     while (connections_ < connections) std::this_thread::yield();
   }

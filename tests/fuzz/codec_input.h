@@ -1,5 +1,5 @@
-// How the codec targets read a fuzzer's input: first a format and a place, chosen by a fixed number
-// of bytes so that every input means something, then whatever the target makes of the rest.
+// How the codec targets read a fuzzer's input. First come a format and a place, chosen by a fixed
+// number of bytes so that every input means something. The rest is the target's own.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ codec::Place read_place(Input& input);
 // One of the instruction sets of this processor.
 const codec::InstructionSet& read_instruction_set(Input& input);
 
-// The same float: equal bits, or both NaN, whose payload is the processor's business.
+// Returns true if the floats have equal bits, or are both NaN, whose payload may differ.
 bool same(float a, float b);
 bool same(std::span<const float> a, std::span<const float> b);
 

@@ -12,7 +12,7 @@ namespace {
 
 using codec::ScaleKind;
 
-// Of the two or three float operations between a value and its code.
+// Error of the two or three float operations between a value and its code.
 constexpr double kArithmetic = 0x1p-19;
 // Below this, scales and their inverses are at the end of float's range.
 constexpr double kSmallestScale = 0x1p-104;

@@ -13,8 +13,8 @@ namespace leeway::fuzz {
 // the packet's.
 std::size_t scale_group(const codec::Format& format, std::size_t elements);
 
-// Whether this packet's values stay so far below the largest float that neither a scale rounded up
-// nor x / p can overflow.
+// Returns true if this packet's values stay so far below the largest float that neither a scale
+// rounded up nor x / p can overflow.
 bool far_from_overflow(const codec::Format& format, std::span<const float> packet);
 
 // Largest |decoded - value| of an element of a group whose largest magnitude is `group_max`, in a

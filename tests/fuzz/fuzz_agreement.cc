@@ -1,5 +1,5 @@
-// What ranks put into a store is total: any value is one of our messages or refused, and the group
-// that rank 0 makes of Hellos that it took is a table that every rank takes.
+// Agreement is total over the values in a store. Any value is one of our messages or refused. The
+// group that rank 0 makes of Hellos that it took is a table that every rank takes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

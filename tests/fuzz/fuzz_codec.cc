@@ -1,8 +1,8 @@
-// What arrives is anything: any bytes of a packet's length decode, in every format and on every
-// instruction set, to what the definition says.
+// Decoding is total. Any bytes of a packet's length decode, in every format and on every
+// instruction set, to the values of the definition.
 //
-// Input: instruction set, format, place, a scale, elements, what they are added to, then the
-// payload.
+// Input: instruction set, format, place, a scale, elements, the values to which they are added,
+// then the payload.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -23,7 +23,7 @@ struct Packet {
   codec::Format format;
   codec::Place place;
   float scale = 1.0f;
-  std::vector<float> before;       // what is added to
+  std::vector<float> before;       // values to which the packet's are added
   std::vector<std::byte> payload;  // exactly of the packet's length, on the heap: an address
                                    // sanitizer sees every step beyond
 };

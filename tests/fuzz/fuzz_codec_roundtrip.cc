@@ -1,6 +1,6 @@
-// What is sent is anything: any floats encode, to the same bytes on every instruction set and every
-// time, and decode to something near: within the format's quantum, finite where they were finite,
-// NaN where they were not.
+// Encoding is total. Any floats encode, to the same bytes on every instruction set and every time,
+// and decode to something near: within the format's quantum, finite where they were finite, NaN
+// where they were not.
 //
 // Input: instruction set, format, place, shape, then the floats.
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<float> read_floats(fuzz::Input& input) {
 
 std::vector<std::byte> encoded(const codec::Format& format, const codec::Place& place,
                                std::span<const float> values) {
-  // What was there before must not show.
+  // Bytes from before must not show.
   std::vector<std::byte> payload(format.encoded_bytes(values.size()), std::byte{0xA5});
   codec::encode(format, values, place, payload);
   return payload;

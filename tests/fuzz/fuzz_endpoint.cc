@@ -76,7 +76,7 @@ struct Victim {
     member = &node.join(now, config, {0, 1, 2, 3});
     config.epoch = kClosed;
     (void)node.part(node.join(now, config, {0, 1, 2, 3}));
-    member->engine().endpoint().probe_all();  // whose multicast the peers may claim to have heard
+    member->engine().endpoint().probe_all();  // peers may claim to have heard its multicast
     requests[0].spec = {.kind = collective::OperationKind::all_reduce,
                         .input = std::span(gradient),
                         .output = std::span(gradient)};

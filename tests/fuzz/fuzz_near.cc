@@ -130,7 +130,7 @@ class Scene {
     std::memset(region_->memory().data(), 1, region_->memory().size());
   }
 
-  // To what the operation takes.
+  // Shrinks tensors to the sizes that the operation takes.
   static void shrink(OperationSpec& spec) {
     switch (spec.kind) {
       case OperationKind::reduce_scatter:
@@ -252,7 +252,7 @@ class Scene {
   Station station_;
   Caller caller_;
   Instant now_{1'000'000};
-  std::uint64_t number_ = 0;  // of the call under way, and what it is
+  std::uint64_t number_ = 0;  // current call, and its contents
   std::uint64_t what_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t allocated_ = 0;  // the call that peers made memory in

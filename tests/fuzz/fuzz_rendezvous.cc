@@ -32,7 +32,7 @@ class Play {
 
  private:
   struct Client {
-    StoreServer::Id id = 0;  // 0: not connected
+    StoreServer::Id id = 0;  // 0 while not connected
     FrameReader reader;
     bool greeted = false;
   };

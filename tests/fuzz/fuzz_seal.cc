@@ -1,5 +1,5 @@
-// Nothing that a forger sends is opened, and it changes nothing: whatever came before, the peer's
-// own datagrams are opened. The input says what is sent, step by step.
+// No datagram of a forger is opened or changes anything. The peer's own datagrams are opened,
+// whatever came before. The input says what is sent, step by step.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -54,7 +54,7 @@ class Scene {
  private:
   static constexpr seal::Rotation kQuick{.datagrams = 20};
 
-  // What both say about their keys, and nothing of it is lost.
+  // Exchanges all messages about keys. None is lost.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;

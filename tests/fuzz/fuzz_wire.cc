@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::End end;
   wire::Repair repair;
   ByteSpan rest;
-  // As if the checksum had been right: the second step must hold on its own.
+  // Decodes as if the checksum had been right: the second step must hold on its own.
   (void)wire::decode_data(datagram, header, rest);
   (void)wire::decode_report(datagram, report);
   (void)wire::decode_end(datagram, end);

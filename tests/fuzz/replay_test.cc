@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::uint32_t kVariations = 4;  // of each corpus input
+constexpr std::uint32_t kVariations = 4;  // changed copies of each corpus input
 constexpr std::uint32_t kRandomBytesMax = 700;
 
 std::vector<Bytes> corpus() {

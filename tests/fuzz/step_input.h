@@ -1,5 +1,5 @@
-// How targets that play a conversation read their input: numbers off the front, each of which says
-// what happens next. Zeros when nothing is left.
+// How targets that play a conversation read their input: numbers off the front, each of which
+// chooses what happens next. Numbers are zero once the input is used up.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class StepInput {
     return value;
   }
   std::uint8_t byte() { return get<std::uint8_t>(); }
-  // Fewer where not so many are left.
+  // Returns fewer bytes if the input has no more.
   ByteSpan take(std::size_t count) {
     const ByteSpan taken = rest_.first(std::min(count, rest_.size()));
     rest_ = rest_.subspan(taken.size());

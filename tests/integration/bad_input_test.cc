@@ -1,5 +1,5 @@
-// What a person or a stranger may get wrong, with processes: each is refused or reported by name,
-// and nothing hangs.
+// Mistakes of a user or a stranger, with processes: each is refused or reported by name, and
+// nothing hangs.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -14,8 +14,8 @@ namespace leeway::integration {
 
 class EmulatedLinks {
  public:
-  // netem's arguments for every link ("loss 10%"); empty: packets pass. Null with the reason in
-  // `obstacle` where this machine has no such links or its kernel no netem.
+  // `netem` is netem's arguments for every link ("loss 10%"); if empty, packets pass. Returns null
+  // with the reason in `obstacle` if this machine has no such links or its kernel no netem.
   static std::unique_ptr<EmulatedLinks> create(const std::string& netem, std::string& obstacle);
   ~EmulatedLinks();
   EmulatedLinks(const EmulatedLinks&) = delete;

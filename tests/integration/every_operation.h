@@ -37,12 +37,12 @@ class EveryOperation {
   std::uint32_t salt_ = 0;  // new data for every call
 };
 
-// What place i of a reduction over all ranks holds.
+// Element i of a reduction over all ranks.
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
-// What one rank brings to it; products need factors that stay small, averages sums that divide.
+// One rank's element i. Products need factors that stay small, averages sums that divide.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
-// What a rank's contribution is multiplied by under premul_sum.
+// Factor of a rank's contribution under premul_sum.
 int factor_of(int rank);
 
 }  // namespace leeway::integration

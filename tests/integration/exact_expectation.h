@@ -1,4 +1,4 @@
-// What the facts of exact scenarios must say, as test expectations.
+// Test expectations for the facts of exact scenarios.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace leeway::integration {
 
-// Nothing failed and no element was wrong, as far as every call reported.
+// Expects that no call failed and no element was wrong, as far as every call reported.
 inline void expect_no_problem(const Facts& facts) {
   ASSERT_TRUE(facts.is_object());
   ASSERT_FALSE(facts.contains("error")) << facts;

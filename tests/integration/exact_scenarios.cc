@@ -21,7 +21,7 @@ Facts with_counters(Facts facts, const Communicator& group) {
   return facts;
 }
 
-// An all_reduce under way, with what it must become.
+// An all_reduce in progress, with its right result.
 struct Pending {
   Tensor data;
   Tensor expected;
@@ -50,7 +50,7 @@ Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
     });
     const auto outcome =
         group.all_reduce(data.view(), {.delivery = exact(std::chrono::seconds(1)),
-                                       .confirm_use = true});  // what datagrams alone do
+                                       .confirm_use = true});  // datagrams alone support it
     if (!outcome.ok()) {
       facts["failed"].push_back(facts_of(outcome.status()));
       continue;
@@ -84,8 +84,8 @@ int scribble() {
 
 }  // namespace
 
-// elements_max: the largest block, in float32 elements. types=0: of float32 only.
-// late_ms: rank 0 begins so much later, and finds the others asleep.
+// `elements_max` is the largest block, in float32 elements. `types=0` leaves out all types but
+// float32. `late_ms` is the time by which rank 0 begins later, and finds the others asleep.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   if (group->rank() == 0)

@@ -1,5 +1,5 @@
-// Processes that end at any moment: while they join, while calls are under way, in a callback, with
-// a communicator that nobody destroyed. None dies of a signal, and none takes long.
+// Processes that end at any moment: while they join, while calls are in progress, in a callback,
+// with a communicator that nobody destroyed. None dies of a signal, and none takes long.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ constexpr int kTurns = 20;
 // Beyond that a process hangs. exit() itself takes half a second at most.
 constexpr auto kLifeMax = 20s;
 
-// What one process does before it calls exit().
+// One process's work before it calls exit().
 struct Life {
   int rank = 0;
   int turn = 0;
@@ -41,7 +41,7 @@ struct Life {
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
-// As programs have them: destroyed by exit(), after what began later.
+// Globals, as programs have them: exit() destroys them after objects that were made later.
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
@@ -123,7 +123,7 @@ TEST(Exit, WhileAnotherThreadJoins) {
   });
 }
 
-// As where a program, or Python's ssl, used OpenSSL before Leeway was loaded.
+// The order in a program, or in Python's ssl, that used OpenSSL before Leeway was loaded.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -185,16 +185,21 @@ TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
 
 // A thread of the library's wakes up after dlclose(): its code is still there.
 TEST(Exit, AfterTheLibraryWasClosed) {
-  expect_none_dies([](const Life& life) {
+  expect_none_dies([](const Life&) {
     void* const library = ::dlopen(LEEWAY_SHARED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     const auto serve = reinterpret_cast<decltype(&leeway_rendezvous_serve_tcp)>(
         ::dlsym(library, "leeway_rendezvous_serve_tcp"));
-    const std::string place = "127.0.0.1:" + std::to_string(life.port + life.rank);
     leeway_rendezvous* store = nullptr;
-    if (serve == nullptr || serve(place.c_str(), &store) != LEEWAY_OK) std::_Exit(1);
+    int port = 0;
+    for (int attempt = 0; store == nullptr && attempt < 10; ++attempt) {
+      port = free_port();  // another process may take it before this one does
+      const std::string place = "127.0.0.1:" + std::to_string(port);
+      if (serve == nullptr || serve(place.c_str(), &store) != LEEWAY_OK) store = nullptr;
+    }
+    if (store == nullptr) std::_Exit(1);
     ::dlclose(library);
     const int visitor = ::socket(AF_INET, SOCK_STREAM, 0);
-    const sockaddr_in address = loopback(life.port + life.rank);
+    const sockaddr_in address = loopback(port);
     (void)::connect(visitor, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     std::this_thread::sleep_for(5ms);
   });

@@ -1,4 +1,4 @@
-// The same program under other launchers, without a word to it.
+// The same program under other launchers, without any setting for it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -38,7 +38,8 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kSecondsMax = 60;
 
-// What children found, all at the same time: empty, or what was wrong. One that dies says so.
+// Findings of children that all run at the same time. A text is empty if nothing was wrong. One
+// that dies says so.
 std::vector<std::string> of_children(int count, const std::function<std::string(int)>& live) {
   struct Child {
     pid_t id;
@@ -88,7 +89,7 @@ void forbid(long number, unsigned error) {
   }
 }
 
-// Of one rank of two in this process. All that went wrong, as texts.
+// The findings of one rank of two in this process: all errors, as texts.
 struct Found {
   std::vector<std::string> errors;
   void note(const Status& status) {

@@ -1,5 +1,5 @@
-// What a transport must do over links that lose, delay, duplicate and reorder: the same checks for
-// every transport.
+// Checks of a transport over links that lose, delay, duplicate and reorder: the same for every
+// transport.
 //
 // A suite is a fixture derived from LinkMatrix that names its transport, and a TEST_P for each
 // check:
@@ -23,7 +23,7 @@ namespace leeway::integration {
 struct LinkCondition {
   const char* name;
   const char* netem;   // on every link, for what arrives at its rank
-  double loss = 0.0;   // of a link's packets, in the long run
+  double loss = 0.0;   // part of a link's packets, in the long run
   double burst = 1.0;  // mean length of a loss burst in packets
   // Packets that come late or out of order may be asked for again before they arrive.
   bool in_order = true;

@@ -1,4 +1,4 @@
-// What a dead process costs those who live, and what one hears that only seemed dead: real
+// The effect of a dead process on live ones, and the news for one that only seemed dead: real
 // processes, real signals.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ constexpr double kCallMs = 200.0;
 constexpr double kPeerTimeoutMs = 3000.0;  // Options::peer_timeout
 constexpr std::chrono::seconds kPatience(120);
 
-// A loaded machine may keep a process from running for so long.
+// A loaded machine may keep a process from running for this long.
 constexpr double kMachineMs = 500.0;
 
 RankSetup rounds_of(const std::string& delivery, double deadline_ms, int rounds, int cuts) {

@@ -1,4 +1,4 @@
-// What theory says about the scenario lossy_average, as test expectations.
+// Test expectations from theory for the scenario lossy_average.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -15,10 +15,11 @@ namespace {
 constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64, DataType::f16,
                                                     DataType::bf16};
 
-// Of an element: rounding of 16-bit types stays below, a contribution too many or too few does not.
+// Tolerance of an element. Rounding of 16-bit types stays below; one contribution too many or too
+// few does not.
 constexpr double kRounding = 0.01;
 
-// What every rank brings at place i.
+// Every rank's element i.
 int common(std::size_t i, std::uint32_t salt) {
   return 1 + contribution(0, i, salt);
 }
@@ -103,7 +104,8 @@ void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) 
 
 }  // namespace
 
-// elements_max: the largest block, in elements. types=0: of float32 only. steps: of the replica.
+// `elements_max` is the largest block, in elements. `types=0` leaves out all types but float32.
+// `steps` is the number of the replica's steps.
 Facts lossy_operations(const Arguments& arguments) {
   const auto group = join();
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));

@@ -50,7 +50,7 @@ Delivery delivery_of(const Arguments& arguments) {
   return best_effort(deadline);
 }
 
-// What a rank that stops does not send is missing where that was asked for.
+// Lossy if the delivery is: then data that a stopped rank does not send are missing.
 Delivery::Kind spread_of(const Arguments& arguments) {
   const bool lossy = delivery_of(arguments).kind != Delivery::Kind::exact;
   return lossy ? Delivery::Kind::best_effort : Delivery::Kind::exact;

@@ -18,14 +18,14 @@ enum class Join { bridge, router };
 struct LabPlan {
   int hosts = 4;
   Join join = Join::bridge;
-  int loss_permille = 0;    // of UDP datagrams, at every host's input
-  std::vector<int> mtu_of;  // of one host's link each; default 1500. May be shorter than `hosts`.
+  int loss_permille = 0;    // loss of UDP datagrams, at every host's input
+  std::vector<int> mtu_of;  // by host, MTU of its link; default 1500. May be shorter than `hosts`.
 };
 
 class NetworkLab {
  public:
-  // Null, with the reason in `obstacle`, where this machine does not permit namespaces or lacks a
-  // tool. Any later failure is a failure of the test.
+  // Returns null, with the reason in `obstacle`, if this machine does not permit namespaces or
+  // lacks a tool. Any later failure is a failure of the test.
   static std::unique_ptr<NetworkLab> create(const LabPlan& plan, std::string& obstacle);
   ~NetworkLab();
   NetworkLab(const NetworkLab&) = delete;
@@ -53,7 +53,7 @@ class NetworkLab {
   bool join_by_router(int host);
   bool make_packets_true(const std::string& name, const std::string& device);
   bool lose_datagrams(int host);
-  bool run(const std::vector<std::string>& words);  // false, with obstacle_ set, when it fails
+  bool run(const std::vector<std::string>& words);  // on failure returns false and sets obstacle_
   std::string host_name(int host) const;
   std::string middle_name() const;
   int mtu(int host) const;

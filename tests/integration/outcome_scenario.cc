@@ -1,6 +1,6 @@
-// What calls come to, over whatever transport: digests of their results, and their reports but for
-// what is about time. Injected losses are keyed by a packet's address, so that ranks that lose the
-// same packets must say the same, whatever carried them.
+// Outcomes of calls over any transport: digests of their results, and their reports except for
+// times. Injected losses are keyed by a packet's address. So ranks that lose the same packets must
+// report the same, over any transport.
 #include <vector>
 
 #include "base/crc32c.h"
@@ -19,9 +19,9 @@ std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint3
   return values;
 }
 
-// How much of an exact half had to be repaired is a matter of time as well: who asks twice gets
-// answers that are lost or not by their own numbers. Noise, variance_estimate among it, is measured
-// at a sample of packets, which depends on how many calls were open before.
+// The repaired part of an exact half depends on time as well: a rank that asks twice gets answers
+// that are lost or not by their own numbers. Noise, variance_estimate among it, is measured at a
+// sample of packets, which depends on how many calls were open before.
 Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
   Facts facts = {{"sequence", report.sequence},
                  {"contributors", report.contributors.histogram},

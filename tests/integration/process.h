@@ -41,7 +41,7 @@ class Process {
   std::optional<int> wait(TimePoint until);
 
  private:
-  bool read_more(TimePoint until);  // false at the end of output, or out of time
+  bool read_more(TimePoint until);  // returns false at the end of output, or out of time
 
   pid_t pid_ = -1;
   int output_ = -1;

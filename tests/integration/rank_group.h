@@ -11,7 +11,7 @@
 
 namespace leeway::integration {
 
-// What a worker says about its run: one JSON object, the last line of its output (see worker.cc).
+// A worker's facts about its run: one JSON object, the last line of its output (see worker.cc).
 using Facts = nlohmann::json;
 
 // A TCP port of 127.0.0.1 that was free a moment ago. The next one is free too: scenarios with a
@@ -21,9 +21,9 @@ std::uint16_t free_port();
 struct RankSetup {
   int ranks = 4;
   std::vector<std::string> scenario;  // the worker's arguments
-  // Of all ranks, LEEWAY_FAULT say. LEEWAY_TRANSPORT is udp unless set here.
+  // Variables of all ranks, for example LEEWAY_FAULT. LEEWAY_TRANSPORT is udp unless set here.
   Environment environment;
-  // Of one rank each; overrides. May be shorter than `ranks`.
+  // Variables of one rank each, which override. May be shorter than `ranks`.
   std::vector<Environment> environment_of;
   std::string rendezvous;  // default: a free port of 127.0.0.1
   // Words before a rank's command line ("ip netns exec NAME").

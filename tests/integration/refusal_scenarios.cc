@@ -39,7 +39,7 @@ std::optional<DataSocket> find_data_socket() {
   return std::nullopt;
 }
 
-// Kinds of bad datagrams, numbered; all must be refused by whoever they reach.
+// Kinds of bad datagrams, numbered. Every receiver must refuse all of them.
 constexpr int kJunkKinds = 6;
 std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   std::vector<std::byte> datagram(limits::kDatagramBytesMax);

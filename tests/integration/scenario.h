@@ -1,8 +1,8 @@
-// What a worker process can be asked to do: scenarios, one function each, found by name in
+// Scenarios that a worker process can be asked to run: one function each, found by name in
 // worker.cc.
 //
 // A scenario runs on every rank. It joins through the environment as a user's program would, and
-// returns facts, which the worker prints as one JSON line; judging them is the test's business.
+// returns facts, which the worker prints as one JSON line. Judging them is the test's business.
 #pragma once
 
 #include <cstdint>

@@ -107,7 +107,7 @@ class Tensor {
   std::vector<std::byte> bytes_;
 };
 
-// What rank `rank` brings at place i: 0 .. 7, different for ranks, places and salts.
+// Rank `rank`'s element i: 0 .. 7, different for ranks, places and salts.
 inline int contribution(int rank, std::size_t i, std::uint32_t salt) {
   const std::uint64_t mixed =
       (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;

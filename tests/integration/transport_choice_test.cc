@@ -46,7 +46,7 @@ std::string error_of_all(const std::vector<Facts>& all, const char* code) {
   return all[0].value("/error/text"_json_pointer, "");
 }
 
-// What a rank alone with this transport has to say against it; empty when it can be used.
+// The error of a rank that tries this transport alone. Empty if it can be used.
 std::string obstacle(const std::string& transport) {
   Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
   const TimePoint until = Clock::now() + kChoicePatience;

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast, testing::ValuesIn(kLinkCondition
 
 class VerbsMulticastCount : public VerbsMulticast {};
 
-// Of 5 all-reduces of 256 KiB, each rank's spread half is 64 datagrams of 1 KiB and more.
+// In 5 all-reduces of 256 KiB, each rank's spread half is 64 datagrams of 1 KiB and more.
 TEST_P(VerbsMulticastCount, SpreadHalvesGoOutOnce) {
   for (const Facts& facts : run({"repeat", "elements=65536", "rounds=5", "delivery=exact"})) {
     ASSERT_TRUE(facts.is_object());

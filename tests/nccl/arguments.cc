@@ -99,11 +99,11 @@ void config_is_looked_at(const Rank& rank) {
   config = good;
   config.blocking = 2;
   EXPECT_CODE(rank, init(config), ncclInvalidArgument);
-  // A header of 2.13 had no member `blocking`: what stands there is none.
+  // A header of 2.13 had no member `blocking`, so its bytes there are ignored.
   config.version = 21300;
   EXPECT_OK(rank, init(config));
   config = good;
-  config.size = 1u << 20;  // of a newer header: its beginning is ours
+  config.size = 1u << 20;  // a newer header's: its beginning is ours
   EXPECT_OK(rank, init(config));
   EXPECT_OK(rank, init(good));
 }

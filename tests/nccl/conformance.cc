@@ -35,7 +35,7 @@ struct Arguments {
   bool processes = false;
   bool device = false;
   bool mixed = false;
-  int nodes = 0;     // ranks are told to be on so many hosts; 0: are not told
+  int nodes = 0;     // hosts that ranks are told to be on; not told if 0
   std::string only;  // part of a case's name
   std::vector<std::string> skipped;
   bool list = false;
@@ -71,7 +71,7 @@ void open_devices() {
   std::_Exit(2);
 }
 
-// True if all ended well, and soon.
+// Returns true if all processes ended well, and soon.
 bool run_as_processes(const Case& one, const Arguments& arguments, Shared& shared) {
   const int ranks = arguments.ranks;
   std::vector<pid_t> children;

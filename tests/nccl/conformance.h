@@ -16,7 +16,7 @@
 
 namespace conformance {
 
-// What ranks have in common, also across processes.
+// State that ranks share, also across processes.
 struct Shared {
   pthread_barrier_t barrier;
   ncclUniqueId id;
@@ -51,7 +51,7 @@ std::vector<Case> message_cases();
 std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
-// Of a hierarchy; none unless ranks are told to be nodes.
+// Cases of a hierarchy. There are none unless ranks are told to be nodes.
 std::vector<Case> node_cases();
 
 // Ends the program. `detail` says what was and what should have been.

@@ -78,9 +78,9 @@ struct Action {
   std::size_t from = 0;  // buffers
   std::size_t to = 0;
   std::size_t count = 0;
-  std::uint32_t value = 0;     // of a kernel; of a broadcast, the root
-  std::vector<Action> inside;  // of a group; of a graph, on its stream and one beside it
-  int launches = 0;            // of a graph
+  std::uint32_t value = 0;     // a kernel's value, or a broadcast's root
+  std::vector<Action> inside;  // a group's calls; a graph's, on its stream and one beside it
+  int launches = 0;            // how often a graph is launched
 };
 
 // Makes programs.
@@ -193,7 +193,7 @@ std::uint32_t after_kernel(std::uint32_t before, std::uint32_t value, std::size_
   return folded(before * 3 + value + static_cast<std::uint32_t>(rank));
 }
 
-// What programs should do. The second communicator has the ranks in the other order.
+// The right results of programs. The second communicator has the ranks in the other order.
 class Oracle {
  public:
   Oracle(std::size_t ranks, const Extents& extents) : ranks_(ranks), memory_(ranks) {

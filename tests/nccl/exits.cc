@@ -1,6 +1,6 @@
 // Processes that exit while a communicator is being made, in the background or on another thread,
-// and while a call is under way; and processes that get few threads: each ends with the exit status
-// that it asked for.
+// and while a call is in progress; and processes that get few threads. Each ends with the exit
+// status that it asked for.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -66,8 +66,8 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   std::exit(kStatus);
 }
 
-// As a user of its own that may have so many threads; where only root may arrange that, with all
-// that it wants. What fails says so: nothing is asked of the results.
+// Lives as a user of its own that may have `threads` threads, if root runs this; otherwise without
+// a limit. Calls that fail say so: nothing is asked of the results.
 [[noreturn]] void live_with_few_threads(int threads) {
   alarm(kSecondsMax);
   int version = 0;

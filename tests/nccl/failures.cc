@@ -107,7 +107,7 @@ void abort_ends_a_join(const Rank& rank) {
   rank.barrier();
 }
 
-// What fails in the background is told, too: a program that does not block has no call that says
+// Errors in the background have a text, too: a program that does not block has no call that tells
 // it.
 void failed_join_has_a_text(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

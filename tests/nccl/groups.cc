@@ -151,7 +151,7 @@ void init_all(const Rank& rank) {
 struct Parcel {
   bool send;
   int peer;
-  int number;  // of the pair and direction
+  int number;  // counts parcels of the pair and direction
 };
 constexpr int kParcelBytesMax = 5000;
 int parcel_bytes(int from, int to, int number) {

@@ -1,4 +1,4 @@
-// What Leeway adds: policies, traces, versions, ids of other libraries, NCCL's variables (A6).
+// Leeway's additions: policies, traces, versions, ids of other libraries, NCCL's variables (A6).
 #include <sys/stat.h>
 #include <unistd.h>
 

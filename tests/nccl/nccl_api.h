@@ -83,7 +83,7 @@ inline void set_name(ncclConfig_t& config, const char* name) {
 
 #endif
 
-// Of newer headers, which declare the same.
+// Functions of newer headers, which declare the same.
 extern "C" {
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);

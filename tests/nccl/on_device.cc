@@ -81,8 +81,8 @@ struct Buffer {
   Block block;
 };
 
-// What a thread has on one device. Never freed: to free device memory waits for all streams. Most
-// of it is allocated before any stream waits, since that may wait for streams too.
+// Streams and memory of a thread on one device. Never freed: to free device memory waits for all
+// streams. Most of it is allocated before any stream waits, since that may wait for streams too.
 struct Place {
   static constexpr std::size_t kReserve = std::size_t{8} << 20;
   cuda::Context context = nullptr;
@@ -144,7 +144,7 @@ struct Thread {
   int depth = 0;
   std::map<int, std::unique_ptr<Place>> places;
   std::vector<Pending> group;    // calls of the open group
-  std::vector<Pending> waiting;  // of communicators that do not block
+  std::vector<Pending> waiting;  // calls of communicators that do not block
 
   Place& place(int ordinal) {
     auto& one = places[ordinal];
@@ -153,8 +153,8 @@ struct Thread {
   }
 };
 
-// What threads have outlives them, as streams may still use its memory; later threads have it then.
-// A device has few queues for streams, and two streams in one may wait for each other.
+// Keeps the state of threads. It outlives them, as streams may still use its memory; later threads
+// get it then. A device has few queues for streams, and two streams in one may wait for each other.
 class Threads {
  public:
   Thread* take() {
@@ -199,7 +199,7 @@ void copy(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream 
   if (bytes > 0) check("cuMemcpyAsync", driver->call.cuMemcpyAsync(to, from, bytes, stream));
 }
 
-// What a host function needs of a call.
+// Data that a host function needs of a call.
 struct CopyBack {
   std::vector<Buffer> buffers;
   std::shared_ptr<std::atomic<bool>> copied;

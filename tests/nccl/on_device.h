@@ -11,13 +11,14 @@
 
 namespace conformance {
 
-// From now on. The reason where there is no driver; empty: all is well.
+// Puts buffers into device memory from now on. Returns why there is no driver; the text is empty on
+// success.
 std::string use_devices();
 bool on_devices();
 // The calling thread's communicators are on this device, or, where there are fewer, share one.
 void use_device_of_rank(int rank);
 
-// How many there are; 8 where buffers are in host memory, and devices are only numbers.
+// The number of devices. It is 8 if buffers are in host memory, and devices are only numbers.
 int device_count();
 
 // Memory that NCCL made, wherever that is.

@@ -116,7 +116,7 @@ void reduce(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// What only moves: element i of rank r's block b.
+// Element `index` of rank `rank`'s block `block`, for calls that only move data.
 double mark(int rank, std::size_t block, std::size_t index) {
   return static_cast<double>((static_cast<std::size_t>(rank) * 5 + block * 3 + index) % 8);
 }

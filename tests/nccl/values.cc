@@ -27,7 +27,7 @@ bool is_nan(Format format, unsigned code) {
              : magnitude > infinity;
 }
 
-// Of numbers within the format's range, and NaN.
+// Encodes numbers within the format's range, and NaN.
 unsigned encode(Format format, double value) {
   const unsigned sign =
       std::signbit(value) ? 1U << (format.exponent_bits + format.mantissa_bits) : 0;

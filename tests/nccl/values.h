@@ -16,7 +16,7 @@ bool is_integer(ncclDataType_t type);
 // Element `index` of memory of this type. store() rounds to nearest, ties to even.
 void store(ncclDataType_t type, void* memory, std::size_t index, double value);
 double load(ncclDataType_t type, const void* memory, std::size_t index);
-// What the type makes of a number.
+// The number that memory of this type holds after store().
 double rounded(ncclDataType_t type, double value);
 
 // Memory for `count` elements, filled with `value`.

@@ -1,4 +1,4 @@
-// What goes wrong: wrong handles and calls, closing early, peers that die.
+// Failures: wrong handles and calls, closing early, peers that die.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// None of the calls that NCCL polls with may come near to it.
+// Far above the time of any call with which NCCL polls.
 constexpr std::chrono::milliseconds kNoWait(500);
 
 TEST(Failures, ConnectAndAcceptNeverWait) {
@@ -112,7 +112,7 @@ TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
     for (auto& room : rooms) ASSERT_NE(begin_receive(net, pair.receiver, room), nullptr);
     EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
   }
-  // As with TCP, what is on its way meanwhile may count as sent.
+  // As with TCP, messages that are on their way meanwhile may count as sent.
   const auto data = pattern(4 << 20, 1);
   void* request = nullptr;
   int result = kSuccess;
@@ -146,7 +146,7 @@ TEST(Failures, ClosingASenderInFlightFailsTheReceiver) {
   EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
 }
 
-// What was sent before an orderly close arrives.
+// Messages sent before an orderly close arrive.
 TEST(Failures, ASenderMayCloseBeforeItsLastMessageIsTaken) {
   const Net net = load();
   const Pair pair = make_pair(net);

@@ -45,7 +45,7 @@ const Table& find(void* library, int version) {
   return *static_cast<const Table*>(found);
 }
 
-// What all tables have under the same names with the same arguments.
+// Functions that all tables have under the same names with the same arguments.
 template <typename Table>
 Net common(const Table& table, int version) {
   Net net;

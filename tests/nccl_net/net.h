@@ -24,9 +24,9 @@ enum : int {
   kRemoteError = 6,
 };
 
-using Handle = std::vector<char>;  // of 128 bytes
+using Handle = std::vector<char>;  // 128 bytes
 
-// What all versions can do, by one version's functions. Members that a version lacks are empty.
+// Functions of all versions, by one version's table. Members that a version lacks are empty.
 struct Net {
   int version = 0;
   std::string name;

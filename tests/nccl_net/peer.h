@@ -17,7 +17,7 @@ class Pipes {
   // Whole handles, or the program ends.
   Handle read_handle() const;
   void write_handle(const Handle& handle) const;
-  // One byte: the other side has come so far.
+  // One byte tells that the other side has come to this point.
   void wait() const;
   void signal() const;
 
@@ -43,7 +43,7 @@ class Peer : public Pipes {
   pid_t id_ = -1;
 };
 
-// What a process does that was started as a peer: the exit status.
+// Runs a process that was started as a peer. Returns its exit status.
 int run_role(const std::string& name, const std::vector<std::string>& arguments,
              const Pipes& pipes);
 

@@ -1,4 +1,4 @@
-// What processes beside a test do.
+// Roles of the processes beside a test.
 #include <sched.h>
 #include <unistd.h>
 

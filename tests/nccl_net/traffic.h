@@ -9,10 +9,11 @@
 
 namespace nccl_net_test {
 
-// What none of these calls should come near to.
+// Far above the time of any of these calls.
 inline constexpr std::chrono::seconds kPatience(60);
 
-// Polls until it stands. Null: an error, or no success within kPatience.
+// Poll until the connection is established. Return null on an error, or without success within
+// kPatience.
 void* connected(const Net& net, Handle handle);
 void* accepted(const Net& net, void* listener);
 
@@ -24,17 +25,17 @@ struct Pair {
 Pair make_pair(const Net& net);
 void close(const Net& net, const Pair& pair);
 
-// Begins, again and again while it answers with no request. Null: an error.
+// Begin, again and again while the plugin answers with no request. Return null on an error.
 void* begin_send(const Net& net, void* comm, const std::vector<char>& data);
 void* begin_receive(const Net& net, void* comm, std::vector<char>& data);
-// What test() says in the end; `size` is what it counted.
+// Returns the last result of test(). `size` is the bytes that it counted.
 int finish(const Net& net, void* request, int* size = nullptr);
 
 // Bytes that tell messages apart.
 std::vector<char> pattern(std::size_t size, int seed);
 
-// `count` messages of `size` bytes from `comm`, `depth` of them under way at a time; their contents
-// are checked. Whether all went well.
+// Send and receive `count` messages of `size` bytes by `comm`, `depth` of them in progress at a
+// time; their contents are checked. Return true if all went well.
 bool send_stream(const Net& net, void* comm, int count, std::size_t size, int depth);
 bool receive_stream(const Net& net, void* comm, int count, std::size_t size, int depth);
 

@@ -1,12 +1,12 @@
-// What an all-reduce of a large tensor over UDP could cost: the processor time that its bytes take
-// in the kernel and in memory, without a protocol.
+// Lower bound on the cost of an all-reduce of a large tensor over UDP: the processor time that its
+// bytes take in the kernel and in memory, without a protocol.
 //
 //   byte_floor_bench [--ranks N] [--bytes B] [--json]
 //
-// Measures, in ns a byte, medians of thread time: sending and receiving trains of 64 KiB over
+// Measures, in ns a byte, medians of thread time: sending and receiving GSO batches of 64 KiB over
 // loopback by UDP_SEGMENT and UDP_GRO; a float32 sum of two vectors into the first; memcpy; the
 // latter two on memory beyond the caches. An all-reduce moves 2 (N - 1) B over the network, sums
-// (N - 1) B and copies (N - 1) B: what is received of a result must come to its place. The floor is
+// (N - 1) B and copies (N - 1) B: received parts of a result must come to their place. The floor is
 // all of that, divided by the processor's cores.
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -51,7 +51,7 @@ double thread_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// What was written there counts, although nobody reads it.
+// Makes the compiler keep writes to memory that nobody reads.
 void keep(const void* memory) {
   asm volatile("" : : "r"(memory) : "memory");
 }

@@ -56,8 +56,7 @@ std::unique_ptr<Communicator> join(const std::string& folder, const std::string&
   std::exit(1);
 }
 
-// How often threads of this process other than this one gave up the processor: how often they were
-// woken.
+// How often threads of this process other than this one gave up the processor, and so were woken.
 long sleeps_of_others() {
   long sum = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -1,5 +1,5 @@
-// What a compute budget costs: a check, beside the clock reading that it contains, and the
-// exchanges of the automatic threshold, as far as a step waits for them.
+// Costs of a compute budget: a check, beside the clock reading that it contains, and the exchanges
+// of the automatic threshold, as far as a step waits for them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ BENCHMARK(should_stop);
 
 constexpr std::uint32_t kMicroBatches = 12;
 constexpr std::uint32_t kWindow = 44;
-constexpr auto kMicroBatchTime = 200us;  // of an accelerator: the host sleeps
+constexpr auto kMicroBatchTime = 200us;  // time of an accelerator: the host sleeps
 
 struct Begins {
   Duration sum{0};

@@ -20,7 +20,7 @@ struct Call {
   double ms = 0;        // median, the first one left out
   double overflow = 0;  // part of all packets, the first call included
   double cross_mbps = 0;
-  double slowest_ms = 0;  // of the seeds
+  double slowest_ms = 0;  // slowest seed's
 };
 
 struct Place {
@@ -32,11 +32,11 @@ struct Place {
   double queue_ms = 10;
   double loss = 0;
   int rounds = 8;
-  std::string more;  // of the scenario
+  std::string more;  // more of the scenario
   double fixed_mbps = 0;
   std::uint32_t socket_bytes = 8 << 20;
   std::string jitter = {};  // the delay of a hop, instead of a fixed one; not between sites
-  int lanes = 1;            // of each rank
+  int lanes = 1;            // for each rank
 };
 
 // Four of them make a round trip

@@ -180,9 +180,9 @@ void print_many() {
 namespace {
 
 struct Beside {
-  double ours = 0;        // of a fair share each
+  double ours = 0;        // in fair shares, each
   double theirs = 0;      // likewise
-  double total = 0;       // of the line
+  double total = 0;       // part of the link
   double their_loss = 0;  // overflow of TCP's packets
   double our_loss = 0;
 };
@@ -303,8 +303,8 @@ namespace {
 
 struct Crowd {
   double jain = 0;
-  double share = 0;     // of the line
-  double overflow = 0;  // of all packets
+  double share = 0;     // all flows' share of the link
+  double overflow = 0;  // part of all packets
   double queue_ms = 0;  // the 95 % quantile
 };
 

@@ -76,7 +76,7 @@ class Bench {
     return bytes_ / sizeof(float);
   }
 
-  // The same 16 MiB again and again, of magnitudes around 1.
+  // Uses the same 16 MiB again and again, of magnitudes around 1.
   void fill() {
     std::vector<std::uint32_t> values(std::min(bytes_, std::size_t{16} << 20) / sizeof(float));
     std::uint32_t bits = 1;

@@ -1,8 +1,8 @@
-// What one event costs an endpoint, against the number of ranks: a data packet arrives, what is due
-// by then is done. An exact collective with every other rank is open all the time; every peer sends
-// a packet each millisecond and never reports, so that every link has a full window to probe and a
-// flow to wait for. A wake-up must not cost more with more ranks; an event costs as much more as
-// the caches have to hold more links.
+// Cost of one event for an endpoint, against the number of ranks: a data packet arrives, and work
+// that is due by then is done. An exact collective with every other rank is open all the time.
+// Every peer sends a packet each millisecond and never reports, so that every link has a full
+// window to probe and a flow to wait for. A wake-up must not cost more with more ranks. An event
+// costs more only as far as the caches have to hold more links.
 #include <algorithm>
 #include <array>
 #include <chrono>

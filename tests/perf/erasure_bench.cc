@@ -1,4 +1,4 @@
-// What parity costs: packets of a code summed into parities, and what was lost computed, beside a
+// Costs of parity: packets of a code are summed into parities, and lost ones computed, beside a
 // copy of the same packets.
 //
 //   erasure_bench [rounds]

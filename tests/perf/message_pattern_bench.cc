@@ -1,5 +1,5 @@
-// What a small all-reduce over UDP could cost: bare message patterns between processes on loopback,
-// without a protocol. `leeway perf` measures the same call with one.
+// Lower bound on the cost of a small all-reduce over UDP: bare message patterns between processes
+// on loopback, without a protocol. `leeway perf` measures the same call with one.
 //
 //   message_pattern_bench [--ranks N] [--bytes B] [--calls K] [--batches M] [--json]
 //
@@ -45,7 +45,7 @@ struct Arguments {
 
 constexpr int kRanksMax = 64;
 constexpr int kPhasesMax = 16;             // messages that one rank gets of another in a call
-constexpr std::size_t kBytesMax = 60'000;  // of one message: loopback takes it whole
+constexpr std::size_t kBytesMax = 60'000;  // bytes of one message: loopback takes it whole
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 
@@ -268,7 +268,7 @@ class Times {
   double back_to_back(std::size_t pattern) const { return median(pattern, calls_, batches_); }
 
  private:
-  // Of the slowest rank's.
+  // Median of the slowest rank's times.
   double median(std::size_t pattern, std::size_t first, std::size_t count) const {
     std::vector<double> slowest;
     for (std::size_t i = first; i < first + count; ++i) {

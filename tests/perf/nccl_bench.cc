@@ -1,9 +1,10 @@
-// What NCCL's interface costs above Leeway's own, over the same transport: all-reduce of 8 bytes
-// and of 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
+// Cost of NCCL's interface above Leeway's own, over the same transport: all-reduce of 8 bytes and
+// of 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
 //
-// Then how long an abort takes while a call waits for a peer that was killed, until both return.
+// Then the time that an abort takes while a call waits for a peer that was killed, until both
+// return.
 //
-// Rounds of the two ways take turns, so that what else runs on the machine disturbs both alike.
+// Rounds of the two ways take turns, so that other load on the machine disturbs both alike.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ namespace {
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
 constexpr int kAborts = 9;
-// Until the call that will be aborted waits.
+// Time until the call that will be aborted waits.
 constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;

@@ -1,9 +1,9 @@
-// What NCCL's network plugin costs above Leeway's own exact send and recv: messages of 512 KiB,
-// eight under way, as NCCL's rings send them, and 8 bytes there and back. Two processes over UDP on
+// Cost of NCCL's network plugin above Leeway's own exact send and recv: messages of 512 KiB, eight
+// in progress, as NCCL's rings send them, and 8 bytes there and back. Two processes over UDP on
 // loopback: Leeway's own messages plain and sealed, the plugin's plain, and in other processes
 // sealed.
 //
-// Rounds of the ways take turns, so that what else runs on the machine disturbs all alike.
+// Rounds of the ways take turns, so that other load on the machine disturbs all alike.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -32,7 +32,7 @@ constexpr std::size_t kBlocks = 100;
 constexpr std::size_t kForgotten = 1000;  // packets until the start no longer matters
 constexpr std::array<std::size_t, 6> kLags = {1, 2, 3, 5, 10, 30};
 constexpr std::size_t kLengths = 12;      // bursts of 1 to 12 packets
-constexpr double kCountMin = 100;         // of what a figure counts; with fewer no normal law
+constexpr double kCountMin = 100;         // events that a figure counts; with fewer no normal law
 constexpr std::uint64_t kSimulated = 10;  // times netem's packets: little error of its own
 constexpr double kSigmasMax = 4;  // some 200 comparisons: about two false alarms in 100 runs
 
@@ -40,7 +40,7 @@ struct Case {
   const char* name;
   const char* netem;  // as tc has it, in percent
   LossOptions options;
-  std::optional<LossChain> chain;  // none: no closed form
+  std::optional<LossChain> chain;  // nullopt without a closed form
 };
 
 template <typename Options>

@@ -1,4 +1,4 @@
-// What sealing and opening cost a datagram: both ciphers, AES by each library that has it, two
+// Cost of sealing and opening a datagram: both ciphers, AES by each library that has it, two
 // sizes, trains as the core makes them (a header of 56 bytes and a payload apart from it). `openssl
 // speed` runs between, for comparison.
 //

@@ -69,7 +69,8 @@ class Heap {
   std::uint64_t next_sequence_ = 0;
 };
 
-// The hold model: every popped event is replaced, so that so many are always pending.
+// The hold model: every popped event is replaced, so that the number of pending ones stays the
+// same.
 template <typename Queue>
 void hold(benchmark::State& state) {
   const std::vector<std::int64_t> after = delays(state.range(1));

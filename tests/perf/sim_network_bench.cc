@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kFlows = 8;
 constexpr std::uint32_t kBytes = 1440;
-constexpr std::int64_t kPacketNs = 1152;  // of 1,440 B at 10 Gb/s
+constexpr std::int64_t kPacketNs = 1152;  // time of 1,440 B at 10 Gb/s
 
 class Sink : public PacketReceiver {
  public:
@@ -39,7 +39,7 @@ struct Flows {
     }
   }
 
-  // Until so many packets more were sent, each flow a packet every gap_ns.
+  // Sends until `packets` more were sent, each flow a packet every gap_ns.
   void send(std::uint64_t packets, std::int64_t gap_ns) {
     Event event;
     while (packets > 0) {

@@ -62,7 +62,7 @@ rusage usage_now() {
   return usage;
 }
 
-// Of this process, so that neighbours on the machine do not count.
+// Processor time of this process, so that neighbours on the machine do not count.
 double processor_seconds() {
   const rusage usage = usage_now();
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +

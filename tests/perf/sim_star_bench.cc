@@ -33,7 +33,7 @@ link {
 )";
 constexpr std::uint32_t kRanks = 8;
 constexpr std::uint32_t kPayloadBytes = 1440;
-constexpr std::int64_t kIntervalNs = 14400;  // of one source: 800 Mb/s of payload
+constexpr std::int64_t kIntervalNs = 14400;  // one source's: 800 Mb/s of payload
 
 // Sources that send at a constant rate, one event a packet, and receivers that count.
 class ConstantRate : public PacketReceiver {
@@ -80,7 +80,7 @@ struct Run {
   std::uint64_t sent = 0;
   std::uint64_t delivered = 0;
   std::uint64_t events = 0;
-  double seconds = 0;  // of the processor, setting up left out
+  double seconds = 0;  // processor time, setting up left out
   std::uint64_t trace_hash = 0;
 };
 

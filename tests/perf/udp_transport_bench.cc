@@ -31,10 +31,10 @@ using leeway::transport::UdpTransport;
 
 struct Setting {
   std::size_t datagram_bytes;
-  std::size_t datagrams;  // of a train
+  std::size_t datagrams;  // datagrams in a GSO batch
   bool gso;
   bool gro;
-  std::size_t header_bytes;  // gathered in front of each payload; 0: one slice a train
+  std::size_t header_bytes;  // gathered in front of each payload; with 0, one slice a batch
 };
 
 using Pair = std::vector<std::unique_ptr<UdpTransport>>;

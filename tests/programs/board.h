@@ -1,5 +1,5 @@
-// What the ranks of a program, threads or processes, and who watches them have in common: memory
-// of the watcher that all of them map.
+// State that the ranks of a program (threads or processes) share with the process that watches
+// them: memory of the watcher that all of them map.
 #pragma once
 
 #include <pthread.h>
@@ -25,24 +25,24 @@ struct Board {
   };
   std::array<Line, kRanksMax> lines;
 
-  // Of whoever fails first.
+  // The first failure.
   std::atomic<int> failed;
   int failed_program;
   int failed_step;
   int failed_rank;
   char text[1024];
-  std::atomic<bool> leaked;  // that is what failed
+  std::atomic<bool> leaked;  // the failure is a leak
 
   std::atomic<int> over;  // ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
-  // What lossy calls of an estimator said of their error, and what it was: sums over calls, of
-  // which each counts its mean over elements. Only calls that lost something count.
+  // Errors that lossy calls of an estimator reported, and their true errors: sums over calls, where
+  // each call counts its mean over elements. Only calls that lost something count.
   struct Error {
     std::atomic<std::uint64_t> calls;
     std::atomic<double> said;
     std::atomic<double> true_square;
-    std::atomic<double> difference_square;  // of said - true
+    std::atomic<double> difference_square;  // (said - true) squared
   };
   std::array<Error, kEstimatorCount> errors;
 
@@ -51,14 +51,14 @@ struct Board {
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kStepsMax> came;
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kCommsMax> gone;
 
-  // Of results that all ranks hold alike, by program and step.
+  // Digests of results that all ranks hold alike, by program and step.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
 
   // The first failure stays.
   void fail(int program, int step, int rank, const std::string& why);
 };
 
-// A board for so many ranks; null: no memory.
+// Makes a board for `ranks`. Returns null if there is no memory.
 Board* make_board(int ranks);
 
 }  // namespace leeway::programs

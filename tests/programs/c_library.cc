@@ -34,7 +34,7 @@ leeway_collective_options options_of_call(const Call& call, leeway_scalar& facto
   return options;
 }
 
-// What a report says, as C++ says it.
+// Converts a report of C into that of C++.
 CollectiveReport report_of(const leeway_report* report) {
   CollectiveReport said;
   leeway_report_summary summary = LEEWAY_REPORT_SUMMARY_INIT;

@@ -30,7 +30,7 @@ class Dice {
   std::uint64_t state_;
 };
 
-// What the programs of one group have in common.
+// The part of a program that all programs of one group have in common.
 Program frame(std::uint64_t seed, const Limits& limits) {
   Dice dice(seed / kProgramsOfAGroup, 1);
   Program program;
@@ -56,14 +56,15 @@ class Maker {
       : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)), limits_(limits) {
     Comm world;
     for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
-    // What other programs of the group send with such a tag may come first.
+    // Keeps tags apart: other programs' messages with equal tags might come first.
     world.tags += 100 * static_cast<std::uint32_t>(frame.seed % kProgramsOfAGroup);
     comms_.push_back(world);
   }
 
   Program make() {
     const int length = dice_.between(3, 14);
-    // What the others still do in the program before is not for the rank that dies in this one.
+    // The rank that dies in this program must not take part in what others still do in the one
+    // before.
     if (limits_.cut && leaves()) add(step(Kind::sync, 0));
     const bool makes = dice_.one_in(3);  // communicators
     const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
@@ -295,7 +296,7 @@ class Maker {
     if (one.kind == Kind::create) {
       comms_.push_back({members, false, false, -1, 100});
     } else if (one.kind == Kind::shrink) {
-      // Of one rank at most: the others still need it in other communicators.
+      // Excludes one rank at most: the others still need it in other communicators.
       if (size < 2) return collective();
       const std::size_t out = dice_.below(size);
       one.who = 1u << out;
@@ -323,7 +324,7 @@ class Maker {
     Step one = step(Kind::destroy, comm);
     one.who = 0xFF;
     at(comm).gone = true;
-    // Calls that are under way then end in any way.
+    // Calls in progress then end in any way.
     for (Step& before : program_.steps)
       if (before.comm == comm && is_under_way(before)) before.may_fail = true;
     add(std::move(one));

@@ -1,4 +1,4 @@
-// Whether the outcome of a call is one that the headers promise.
+// Checks that the outcome of a call is one that the headers promise.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,7 +23,7 @@ std::uint64_t digest_of(ByteSpan bytes) {
 // Up to here the estimate of a variance may come out below 0.
 constexpr std::size_t kFewElements = 4096;
 
-// What is wrong with a report, whatever happened.
+// Describes what is wrong with a report, whatever happened.
 std::string contradiction(const Step& step, const CollectiveReport& report) {
   const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
   if (!is_part(report.loss)) return "loss is " + std::to_string(report.loss);
@@ -44,7 +44,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (packets > 0 &&
       std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
     return "the mean of contributors is not that of their histogram";
-  // NaN: not measured. Below 0: an unbiased estimate of few elements.
+  // NaN means not measured. Below 0 is an unbiased estimate of few elements.
   if (std::isinf(report.variance_estimate) ||
       (report.variance_estimate < 0.0 && step.count > kFewElements))
     return "variance_estimate is " + std::to_string(report.variance_estimate);
@@ -99,7 +99,7 @@ void Player::note_error(const Underway& one, const CollectiveReport& report,
   error.difference_square += difference * difference;
 }
 
-// What is wrong with an error.
+// Describes what is wrong with an error.
 std::string Player::odd_failure(const Underway& one, const Status& status) const {
   const Step& step = *one.step;
   const std::string text(status.text());
@@ -159,7 +159,7 @@ std::string Player::odd_messages(Underway& one, const CollectiveReport& report) 
   return {};
 }
 
-// What is wrong with a success.
+// Describes what is wrong with a success.
 std::string Player::odd_success(const Underway& one, const CollectiveReport& report) {
   const Step& step = *one.step;
   const auto cell =

@@ -1,4 +1,4 @@
-// What an interpreter needs of an interface of the library: C++, C or NCCL's.
+// Calls that an interpreter needs of an interface of the library: C++, C or NCCL's.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ using Outcome = Result<CollectiveReport>;
 // A step as one rank makes it.
 struct Call {
   const Step* step = nullptr;
-  int rank = 0;  // of the communicator
+  int rank = 0;  // in the communicator
   int size = 1;
   const Extent* extent = nullptr;
   ConstTensorView input{nullptr, 0, DataType::f32};
@@ -42,7 +42,7 @@ class Comm {
   virtual ~Comm() = default;
   virtual Outcome run(const Call& call) = 0;
   virtual std::unique_ptr<Flight> start(const Call& call) = 0;
-  // Null where the rank gives no color.
+  // Returns null if the rank gives no color.
   virtual Result<std::unique_ptr<Comm>> split(int color, int key, Way::How how) = 0;
   virtual Result<std::unique_ptr<Comm>> shrink(std::span<const Rank> excluded, Way::How how) = 0;
   // Memory that lives as long as this object.
@@ -65,20 +65,20 @@ class Library {
 // Where and how the ranks of a group meet.
 struct Meeting {
   std::string address;
-  std::shared_ptr<Rendezvous> store;  // of threads
-  std::string name;                   // of the group
-  std::string folder;                 // of the group alone
-  std::string secret_file;            // in it
+  std::shared_ptr<Rendezvous> store;  // threads only
+  std::string name;                   // group name
+  std::string folder;                 // for this group alone
+  std::string secret_file;            // in `folder`
   std::string log_level = "off";
 };
 
-// Of the program's interface; null where there is none in this executable.
+// The library of the program's interface. Null if this executable has none.
 std::unique_ptr<Library> library_of(const Program& program, const Meeting& meeting);
 std::unique_ptr<Library> cpp_library();
 std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
 
-// Of calls that no deadline cuts.
+// Deadline of calls that no deadline cuts.
 inline constexpr std::chrono::seconds kLongDeadline(10);
 
 // Options of a step's call, as C++ has them.

@@ -12,7 +12,7 @@ namespace {
 
 // Rates of links scale contributions by no more than this, by far.
 constexpr double kScaleMax = 1e6;
-// So many zeros in a row are no estimates of which the parts cancel out.
+// Parts of an estimate may cancel out and give 0, but not in this many elements in a row.
 constexpr std::size_t kZerosMin = 8;
 
 using Values = std::array<double, kRanksMax>;
@@ -21,7 +21,7 @@ bool near(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(1.0, std::abs(b));
 }
 
-// What estimators make of an element.
+// The values that estimators may make of an element.
 class Estimates {
  public:
   Estimates(const Step& step, int size, bool sites)
@@ -30,13 +30,13 @@ class Estimates {
         sites_(sites),
         unit_(step.op == ReduceOp::avg ? 1.0 / size : 1.0) {}
 
-  // Those of links' rates are any sum of scaled contributions.
+  // Estimates that use links' rates are any sum of scaled contributions.
   bool by_rates() const {
     return step_.estimator == Estimator::horvitz_thompson ||
            step_.estimator == Estimator::augmented;
   }
 
-  // Whether contributions of some ranks give this.
+  // Returns true if contributions of some ranks give `got`.
   bool explain(double got, const Values& of) {
     if (!std::isfinite(got)) return false;
     if (by_rates()) return explain_by_rates(got, of);

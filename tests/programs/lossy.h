@@ -1,4 +1,4 @@
-// What a lossy reduction may give: the oracle of elements from which contributions are missing.
+// Values that a lossy reduction may give: the oracle of elements that lack contributions.
 #pragma once
 
 #include <string>
@@ -14,13 +14,14 @@ struct LossyResult {
   int rank = 0;
   int size = 1;
   const testing::TypedTensor& got;
-  const testing::TypedTensor& before;  // what the output held
-  const testing::TypedTensor& whole;   // without loss
+  const testing::TypedTensor& before;  // content of the output before the call
+  const testing::TypedTensor& whole;   // result without loss
   const CollectiveReport& report;
 };
 
-// Empty if each element is what the estimator makes of the contributions of some ranks. Others may
-// be missing where the spread is lossy, as many as the report says: they are 0, or as before.
+// Returns an empty text if each element is what the estimator makes of the contributions of some
+// ranks. Where the spread is lossy, other elements may be missing, as many as the report says: they
+// are 0, or as before.
 std::string lossy_difference(const LossyResult& result);
 
 }  // namespace leeway::programs

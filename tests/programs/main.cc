@@ -123,7 +123,7 @@ struct Tally {
   std::map<Verdict::What, std::uint64_t> failures;
 };
 
-// What lossy calls of one estimator said of their error, and what it was.
+// Errors that lossy calls of one estimator reported, and their true errors.
 struct Coverage {
   std::uint64_t calls = 0;
   double said = 0.0;
@@ -172,7 +172,7 @@ class Swarm {
         if (!one->poll()) continue;
         any = true;
         take(*one);
-        // What a failed group had not come to is run by another one.
+        // Another group runs the programs that a failed one had not come to.
         one.reset();
       }
       runs.erase(std::remove(runs.begin(), runs.end(), nullptr), runs.end());

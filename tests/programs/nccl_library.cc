@@ -17,7 +17,7 @@ ncclDataType_t type_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// As C++ has them: which errors are a lost peer's is in the library's own words.
+// Codes as C++ has them. Which errors mean a lost peer, the library's own text says.
 Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
   if (code == ncclSuccess) return Status();
   const char* const text = ncclGetLastError(comm);
@@ -27,7 +27,7 @@ Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
                        ncclGetErrorString(code), text == nullptr ? "" : text);
 }
 
-// Of a communicator that does not block: until it is at rest.
+// Waits until a communicator that does not block is at rest.
 ncclResult_t settled(ncclResult_t code, ncclComm_t comm) {
   while (code == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -189,7 +189,7 @@ Outcome NcclComm::run(const Call& call) {
   }
   const Status status = status_of(std::string(to_string(step.kind)).c_str(), issue(call), comm_);
   if (!status.ok()) return status;
-  CollectiveReport report;  // NCCL has none: what it would say
+  CollectiveReport report;  // NCCL has none, so this is what it would say
   for (const Message& one : call.messages)
     report.messages.push_back(
         {.source = one.kind == Message::Kind::send ? static_cast<Rank>(call.rank) : one.peer,

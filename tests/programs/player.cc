@@ -467,7 +467,7 @@ bool Player::call(const Step& step, int rank, int size) {
 }
 
 bool Player::settle_due(bool all) {
-  // Those of one moment in an order of their own.
+  // Calls that are due at one moment are settled in an order of their own.
   std::vector<std::unique_ptr<Underway>> due;
   for (auto& one : underway_)
     if (all || one->due <= at_) due.push_back(std::move(one));

@@ -24,7 +24,7 @@ class Player {
 
   // Communicator 0, of another who made it; else begin() makes it.
   void take(std::unique_ptr<Comm> world) { world_ = std::move(world); }
-  // False, here and below: something is wrong, and the board says what.
+  // Here and below, false means that something is wrong; the board says what.
   bool begin(const Program& program);
   bool play(const Program& program, int number);
   void end();

@@ -37,7 +37,7 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return text + "}";
 }
 
-// Empty: the default of exact calls.
+// The default of exact calls is an empty text.
 std::string deadline_text(const Step& step, int rank) {
   const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
   if (cut > 0) return format("std::chrono::microseconds(%u)", cut);
@@ -73,7 +73,7 @@ std::string options_text(const Step& step, int rank, std::uint32_t tag) {
   return text == "[&] { CollectiveOptions e; return e; }()" ? "{}" : text;
 }
 
-// The arguments and the name of a step's call on one rank; empty: it makes none.
+// The arguments and the name of a step's call on one rank. Empty if it makes none.
 std::string call_text(const Step& step, int rank, int size, bool async) {
   const Extent extent = extent_of(step, rank, size);
   const char* const form = async ? "_async" : "";
@@ -137,7 +137,7 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
   }
 }
 
-// Of what comes in the middle of other steps.
+// A comment about steps that come in the middle of others.
 std::string later_text(const Step& step) {
   return step.after_us > 0 ? format("  /* %u us from here, on another thread */", step.after_us)
                            : "";
@@ -197,7 +197,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
   return text;
 }
 
-// What is waited for before a step, or at the end.
+// The waits before a step, or at the end.
 std::string waits_text(const Program& program, const Groups& groups, int rank, std::size_t at) {
   std::string text;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {

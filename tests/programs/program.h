@@ -18,7 +18,7 @@ namespace leeway::programs {
 
 inline constexpr int kRanksMax = 8;
 
-// What a program's ranks have between them.
+// The route between a program's ranks.
 enum class Route : std::uint8_t {
   automatic,  // the defaults: on one host, exact collectives go straight through memory
   near,       // the same, asked for by name
@@ -34,7 +34,7 @@ enum class Route : std::uint8_t {
 inline constexpr int kRouteCount = 10;
 std::string_view to_string(Route route);
 
-// What a step does.
+// The kind of a step.
 enum class Kind : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -67,10 +67,10 @@ constexpr bool is_reduction(Kind kind) {
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
-// What one rank gives otherwise than the others.
+// The argument of a call in which one rank differs from the others.
 enum class Difference : std::uint8_t {
   count = 0,
-  size,  // so much that the call may go another way
+  size,  // so different that the call may go another way
   type,
   op,
   kind,
@@ -114,7 +114,7 @@ struct Way {
 struct Step {
   Kind kind = Kind::barrier;
   int comm = 0;            // 0 is the group's; the others are numbered by the steps that make them
-  std::uint32_t salt = 0;  // of the values
+  std::uint32_t salt = 0;  // seed of the values
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   std::size_t count = 0;  // elements of a block
@@ -127,20 +127,20 @@ struct Step {
   Delivery::Kind spread = Delivery::Kind::exact;
   Codec codec = Codec::native;
   bool confirm_use = false;
-  Difference difference = Difference::count;  // of a mismatch
+  Difference difference = Difference::count;  // mismatch steps only
   bool endless = false;                       // no deadline
-  int allocation = -1;  // of all_reduce: the step whose memory holds its tensors
+  int allocation = -1;  // all_reduce only: the step whose memory holds its tensors
   std::vector<Envelope> messages;
-  std::vector<int> colors;  // of split, by rank of the communicator; -1: none
+  std::vector<int> colors;  // split only: by rank of the communicator; -1 for none
   std::vector<int> keys;
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  // Deadlines in microseconds, by rank of the communicator, most of which cut the call. 0: one that
-  // never comes.
+  // Deadlines in microseconds, by rank of the communicator, most of which cut the call. 0 stands
+  // for one that never comes.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
-  // Of abort and leave: that happens so long after the rank came to the step, in the middle of what
-  // it does then.
+  // For abort and leave: microseconds between the rank's coming to the step and the event, in the
+  // middle of what the rank does then.
   std::uint32_t after_us = 0;
   bool may_fail = false;  // a rank left its communicator, or may have
 
@@ -169,12 +169,12 @@ struct Program {
 };
 
 // The ranks of the program in each communicator, in the order of their ranks there; and which
-// members a step has. Of numbers that no step made: empty.
+// members a step has. Empty for numbers that no step made.
 class Groups {
  public:
   explicit Groups(const Program& program);
   const std::vector<int>& of(int comm) const;
-  // The number of the communicator that the step gives the rank of its communicator; -1: none.
+  // The number of the communicator that the step gives the rank of its communicator. -1 if none.
   static int made(const Step& step, int rank, int size);
   int count() const { return static_cast<int>(members_.size()); }
 
@@ -182,11 +182,12 @@ class Groups {
   std::vector<std::vector<int>> members_;
 };
 
-// Of the sealed route.
+// Secret of the sealed route.
 inline constexpr char kSecret[] =
     "6c2f1bd09f3f0d3c2b8e4a7795d1c0ffee0123456789abcdef1032547698badc";
 
-// Which seeds share a group of ranks, one after the other. Their route, front and ranks are equal.
+// Number of successive seeds that share a group of ranks, one after the other. Their route, front
+// and ranks are equal.
 inline constexpr std::uint64_t kProgramsOfAGroup = 16;
 
 struct Limits {

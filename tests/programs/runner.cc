@@ -67,7 +67,7 @@ std::size_t entries(const char* folder) {
   return count;
 }
 
-// What a process holds that its communicators may have left behind.
+// Resources of a process that its communicators may have left behind.
 struct Holdings {
   std::size_t threads = 0;
   std::size_t descriptors = 0;
@@ -262,7 +262,7 @@ void Run::kill_all() {
   }
 }
 
-// Whether all are gone.
+// Returns true if all processes are gone.
 bool Run::reap() {
   bool all = true;
   for (int& one : processes_) {

@@ -14,7 +14,7 @@ struct Board;
 struct Verdict {
   enum class What { right, wrong, hang, death, leak };
   What what = What::right;
-  int program = 0;  // of those that ran
+  int program = 0;  // index among those that ran
   int step = 0;
   int rank = 0;
   std::string text;
@@ -25,7 +25,7 @@ std::string to_string(Verdict::What what);
 // A group of ranks that goes through programs, one after the other.
 class Run {
  public:
-  // `idle`: without any progress for so long, it hangs.
+  // A run without any progress for `idle` hangs.
   Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
   ~Run();
   Run(const Run&) = delete;
@@ -53,7 +53,7 @@ class Run {
   Verdict verdict_;
 };
 
-// Whether groups of the mixed route have two halves here.
+// Returns true if groups of the mixed route have two halves here.
 bool can_hide_memory();
 
 Verdict run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);

@@ -62,7 +62,7 @@ class Shrinker {
     return any;
   }
 
-  // Of programs whose communicators all have all ranks: else ranks are names in the program.
+  // For programs whose communicators all have all ranks. In others, ranks are names in the program.
   bool fewer_ranks() {
     bool any = false;
     while (best_.ranks > 2 && tries_ > 0) {

@@ -10,7 +10,7 @@ namespace leeway::programs {
 using Fails = std::function<bool(const Program& program)>;
 
 // Tries less of everything, one change at a time, until no change is left that keeps the failure,
-// or `fails` was asked so often.
+// or `fails` was asked `tries_max` times.
 Program shrink(Program program, const Fails& fails, unsigned tries_max);
 
 }  // namespace leeway::programs

@@ -52,10 +52,10 @@ inline testing::TypedTensor copy_of(DataType type, const void* data, std::size_t
   return tensor;
 }
 
-// A call that is under way, or was made.
+// A call in progress, or one that was made.
 struct Underway {
   const Step* step = nullptr;
-  int number = 0;  // of the step
+  int number = 0;  // number of the step
   int rank = 0;
   int size = 1;
   int due = 0;
@@ -64,15 +64,15 @@ struct Underway {
   Buffer input;
   Buffer output;
   testing::TypedTensor sent;
-  testing::TypedTensor before;  // what the output of a lossy call held
+  testing::TypedTensor before;  // lossy calls: content of the output before
   std::byte* in = nullptr;
   std::byte* out = nullptr;
-  std::vector<Buffer> parts;  // of messages
+  std::vector<Buffer> parts;  // memory of messages
   std::vector<std::size_t> envelopes;
   Call call;
   std::unique_ptr<Flight> flight;
   std::chrono::steady_clock::time_point begun;
-  // Of a callback.
+  // Set by a callback.
   std::mutex mutex;
   std::condition_variable told;
   std::unique_ptr<Outcome> outcome;

@@ -34,7 +34,7 @@ double value_of(const Step& step, int rank, std::size_t index) {
   const std::uint64_t drawn = hash(step, static_cast<std::uint64_t>(rank), index, 0) >> 20;
   if (is_reduction(step.kind) && step.op == ReduceOp::prod && step.type != DataType::boolean)
     return 1.0 + static_cast<double>(drawn % 2);  // at most 2^6 with kRanksMax - 2 ranks
-  // So a zero in the result of a lossy call is nobody's.
+  // So a zero in the result of a lossy call is no rank's contribution.
   if (step.is_lossy()) return 1.0 + static_cast<double>(drawn % modulus_of(step));
   return static_cast<double>(drawn % modulus_of(step));
 }

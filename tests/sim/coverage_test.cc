@@ -31,9 +31,9 @@ using testing::Sample;
 
 constexpr int kRanks = 4;
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // what fits such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
 constexpr double kGradient = 0.5;            // standard deviation of the elements of the gradient
-constexpr double kDispersion = 0.4;          // of a contribution around it
+constexpr double kDispersion = 0.4;          // that of a contribution around it
 constexpr double kLoss = 0.1;
 constexpr double kResolution = 0.03;
 
@@ -78,7 +78,7 @@ class Experiment {
   }
 
   sim::Coverage error;
-  Sample gradient;  // what reports say of it, relative to the truth
+  Sample gradient;  // reported square of the gradient, relative to the truth
 
  private:
   static testing::GroupOptions options_for(const Setting& setting) {
@@ -120,7 +120,7 @@ class Experiment {
   }
 
   void add(Rank owner, const CollectiveReport& report) {
-    if (!report.noise.measured) return;  // nothing came of others that was looked at
+    if (!report.noise.measured) return;  // no contribution of others was looked at
     const std::size_t first = owner * shard();
     std::vector<double> mean(shard(), 0.0);
     double units = 0.0;
@@ -152,7 +152,7 @@ class ReportedError : public ::testing::TestWithParam<Setting> {};
 TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
-  // Lost packets are few, bursts fewer: so many elements in all that they tell.
+  // Lost packets are few, and bursts fewer. So this many packets are needed in all to tell.
   const std::size_t packets = setting.links == Links::bursts ? 6'000 : 3'000;
   experiment.run(static_cast<int>(std::max<std::size_t>(30, packets / setting.packets)));
   ASSERT_FALSE(HasFailure());

@@ -64,7 +64,7 @@ std::string describe(const CollectiveReport& report) {
   return text.str();
 }
 
-// What all operations of one run left: by operation, the agreed result and each rank's report.
+// Outcome of all operations of one run: by operation, the agreed result and each rank's report.
 struct Outcome {
   std::vector<std::vector<float>> results;
   std::vector<std::vector<CollectiveReport>> reports;

@@ -37,17 +37,17 @@ using testing::Sample;
 constexpr int kRanks = 4;
 constexpr int kReceivers = kRanks - 1;
 constexpr int kPairs = kReceivers * (kReceivers - 1) / 2;
-constexpr std::size_t kPacketElements = 96;  // what a datagram of 512 bytes carries
+constexpr std::size_t kPacketElements = 96;  // elements in a datagram of 512 bytes
 // Elements of a packet that walk; the others stand still
 constexpr std::size_t kWalkers = 32;
 constexpr int kBatchBroadcasts = 100;
-constexpr std::size_t kAges = 5;  // whose probabilities are compared
+constexpr std::size_t kAges = 5;  // ages whose probabilities are compared
 
 struct WalkOptions {
   FaultOptions faults;
   double step_mean = 0.0;
   std::uint32_t age_max = 0;
-  std::uint32_t packets = 8;  // of each shard
+  std::uint32_t packets = 8;  // packets of each shard
   int batches = 30;
 };
 

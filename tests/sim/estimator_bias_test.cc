@@ -34,9 +34,9 @@ using testing::Sample;
 
 constexpr int kRanks = 4;
 constexpr int kRounds = 10'000;
-constexpr std::uint32_t kPackets = 16;  // of each shard
+constexpr std::uint32_t kPackets = 16;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // what fits such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
 // Place in a packet; the elements before it measure weights
 constexpr std::size_t kGradientElement = kRanks;
 constexpr double kGuess = 3.0;  // mean of an external control variate
@@ -100,7 +100,7 @@ std::vector<float> make_guess() {
   return guess;
 }
 
-// What one owner's shard showed.
+// Samples of one owner's shard.
 struct OwnerSamples {
   Sample error;
   std::array<Sample, kRanks> weight;

@@ -24,9 +24,10 @@ namespace {
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kBurnIn = 500;
 
-// What the ratio rule's fixed point owes to how many of rank 3's packets really came. 36 packets to
-// each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25 % of its weight of
-// 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements share this error.
+// Error of the ratio rule's fixed point: the number of rank 3's packets that came is random. 36
+// packets to each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25 % of its
+// weight of 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements share
+// this error.
 constexpr double kArrivalError = 0.0025 * 0.134 / 0.116;
 
 scenario::Scenario scenario_of(const std::string& estimator) {
@@ -97,7 +98,7 @@ std::array<double, kRanks> ratio_weights(std::uint32_t owner) {
 }
 
 struct Tilt {
-  double part = 0;  // of the way from the optimum to the ratio rule's fixed point
+  double part = 0;  // part of the way from the optimum to the ratio rule's fixed point
   double error = 0;
 };
 

@@ -31,7 +31,7 @@ constexpr int kRanks = 5;
 constexpr int kRounds = 10'000;
 constexpr int kBatch = 50;  // calls: ten turns of every owner
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // what fits such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
 constexpr double kEqualLoss = 0.2;
 using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnequal = {0, .05, .15, .30, .45};
@@ -42,7 +42,7 @@ struct Setting {
   Estimator estimator = Estimator::ratio;
   PerRank loss = kEqual;
   double burst = 1;
-  std::size_t owners = 1;  // of the tensor, a packet each
+  std::size_t owners = 1;  // owners of the tensor, a packet each
 };
 void PrintTo(const Setting& setting, std::ostream* out) {
   *out << setting.name;
@@ -60,8 +60,8 @@ class Experiment {
     }
   }
 
-  Sample error;       // of the sum over packets, relative to its mean
-  Sample own_weight;  // of the owner, in its calls
+  Sample error;       // error of the sum over packets, relative to its mean
+  Sample own_weight;  // the owner's weight, in its calls
 
   void run() {
     double error_sum = 0.0;

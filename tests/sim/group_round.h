@@ -10,8 +10,8 @@
 
 namespace leeway::testing {
 
-// What `make` returns for a rank is submitted there. Fails the test where an operation fails or is
-// cut; ask Test::HasFailure() before reading results.
+// Submits on each rank the operation that `make` returns for it. Fails the test if an operation
+// fails or is cut. Ask Test::HasFailure() before reading results.
 inline std::vector<collective::Request*> run_round(
     EngineGroup& group, const std::function<collective::OperationSpec(Rank)>& make) {
   auto requests = group.submit_all(make);

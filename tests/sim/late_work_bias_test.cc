@@ -1,4 +1,4 @@
-// What late work does to the mean, over many rounds of the shipping protocol: one rank of four is
+// Effect of late work on the mean, over many rounds of the shipping protocol: one rank of four is
 // late with a known chance, independently from round to round, and then misses the shards of all
 // others. Predictions: src/estimate/README.md, "Late work", from the weights that the ratio rule
 // has in each case.
@@ -38,7 +38,7 @@ constexpr double kSlope = 0.01;     // by which the drifting gradient grows ever
 constexpr std::size_t kShard = 64;  // elements: one packet
 using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnits = {1, 2, 1, 3};
-constexpr PerRank kOptimum = {1, 2, 3, 7};  // of each rank's loss (x - a)^2 / 2
+constexpr PerRank kOptimum = {1, 2, 3, 7};  // a of each rank's loss (x - a)^2 / 2
 
 // Places in the shard of rank 0.
 constexpr std::size_t kShare = 0;    // 1 per unit of the late rank, 0 of the others
@@ -72,8 +72,8 @@ class Experiment {
     };
   }
 
-  Batches share;  // of the late rank
-  Batches error;  // of the drifting gradient
+  Batches share;  // the late rank's
+  Batches error;  // the drifting gradient's
   Batches where;  // the descent is
 
   void run() {
@@ -136,7 +136,7 @@ Weights predicted(bool carries) {
           after_late * mine / (all + mine)};
 }
 
-// Where a rank's share of the others is always divided as their units are.
+// Fixed point for a rank whose share of the others is always divided as their units are.
 double predicted_fixed_point(double share) {
   double others = 0.0;
   double units = 0.0;

@@ -17,7 +17,7 @@ struct Line {
   double rtt_ms;
   double queue_ms;
   double loss;
-  double most_ms;  // of the median round: 1.5 times that of the median seed
+  double most_ms;  // for the median round: 1.5 times that of the median seed
   int rounds = 6;
   const char* jitter = nullptr;  // the delay of a fourth of the round trip, instead of a fixed one
   std::uint64_t seeds = 8;

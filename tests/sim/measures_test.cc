@@ -134,7 +134,7 @@ std::set<std::string> empty_columns(const std::string& csv) {
   return empty;
 }
 
-// What links and their queues do to packets.
+// Effects of links and their queues on packets.
 const std::string kIncast =
     "ranks: 6 rounds: 2 operation { bytes: 2097152 } topology { star {} } "
     "link { tier: uplink delay_ms { uniform { to: 0.3 } } duplicate { p: 0.05 } reorder { p: 0.05 "

@@ -33,13 +33,13 @@ using testing::Sample;
 constexpr int kRanks = 5;
 constexpr int kRounds = 3'000;
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // what fits such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
 constexpr std::array<double, kRanks> kLoss = {0, .05, .15, .30, .45};
 constexpr Duration kRoundTrip = 200us;
 
 struct Setting {
-  // Of each contribution to each owner. An all_reduce of 5 x 1 packets gives three owners 2 packets
-  // and the others 1: its shards begin at multiples of 64 elements.
+  // Packets of each contribution to each owner. An all_reduce of 5 x 1 packets gives three owners 2
+  // packets and the others 1: its shards begin at multiples of 64 elements.
   std::size_t packets = 2;
   Estimator estimator = Estimator::horvitz_thompson;
   OperationKind operation = OperationKind::all_reduce;
@@ -68,7 +68,7 @@ class Experiment {
     }
   }
 
-  Sample error;                  // of the result's mean, relative to the mean gradient
+  Sample error;                  // error of the result's mean, relative to the mean gradient
   std::uint64_t cut = 0;         // operations of a rank that its deadline ended
   std::uint64_t fetched = 0;     // contributions
   std::uint64_t missing = 0;     // contributions
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bounded_2_packets", {.packets = 2, .delivery = bounded(0.5, 60s)}}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// The deadline leaves time for one repair, or for none: 8.0 and 1.5 % of the result are cut.
+// The deadline leaves time for one repair, or for no repair. 8.0 and 1.5 % of the result are cut.
 TEST(CutShortFlows, AreMadeUpForByEarlierRates) {
   struct Row {
     std::size_t packets;

@@ -38,7 +38,7 @@ using testing::Sample;
 
 constexpr int kRanks = 4;
 constexpr int kRounds = 10'000;
-constexpr std::size_t kPackets = 8;  // of each shard
+constexpr std::size_t kPackets = 8;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
 constexpr int kMicroBatches = 4;
 constexpr int kSamplesMax = 2 * kMicroBatches;
@@ -53,8 +53,8 @@ constexpr std::size_t kUnits = 2;      // the samples behind it: 0 where nothing
 
 struct Setting {
   Estimator estimator = Estimator::ratio;
-  PerRank loss = {0, .1, .2, .4};   // of packets, by source
-  PerRank drop = {.1, .2, .4, .3};  // of micro-batches, by rank
+  PerRank loss = {0, .1, .2, .4};   // loss of packets, by source
+  PerRank drop = {.1, .2, .4, .3};  // share of micro-batches, by rank
   bool fixed_maximum = false;       // weights are the samples planned, not those finished
   OperationKind operation = OperationKind::reduce_scatter;
   CodecOptions codec;
@@ -70,7 +70,7 @@ double gradient(int rank, std::size_t packet) {
   return (rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet) + rank));
 }
 
-// What one rank does in one round.
+// One rank's work in one round.
 struct Contribution {
   double planned = 0;   // samples
   double finished = 0;  // samples

@@ -1,5 +1,5 @@
-// What the network did to every data packet of a group: the truth that results and reports are
-// compared with.
+// Record of what the network did to every data packet of a group: the truth that results and
+// reports are compared with.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a datagram on the virtual network is, for filters that lose, hold back or copy particular
+// Describes a datagram on the virtual network, for filters that lose, hold back or copy particular
 // ones.
 #pragma once
 

@@ -22,7 +22,7 @@ class DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   ~DeviceMemory() { must(driver_->call.cuMemFree(memory_), "cuMemFree"); }
 
-  // Of the device: the processor must not follow it.
+  // An address of the device. The processor must not follow it.
   std::byte* data() const {
     return reinterpret_cast<std::byte*>(memory_);  // NOLINT(performance-no-int-to-ptr)
   }

@@ -21,7 +21,7 @@ struct GroupOptions {
   FaultOptions faults;
   std::uint64_t seed = 1;
   bool sum_payloads = true;
-  Duration peer_timeout{0};  // none is taken for dead
+  Duration peer_timeout{0};  // with 0 no rank is taken for dead
   bool paced = false;        // engines are told so, and may send parity; nothing paces them
   bool one_host = false;     // and engines know it
   bool multicast = false;    // which the network carries to all, each with faults of its own
@@ -43,10 +43,10 @@ class EngineGroup {
 
   // Lets time pass until `done`, or until `limit` has passed; whether it is done.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
-  // Until all these requests are done.
+  // Runs until all these requests are done.
   bool run(const std::vector<collective::Request*>& requests,
            Duration limit = std::chrono::seconds(100));
-  // Until every engine is idle (stragglers' confirmations included).
+  // Runs until every engine is idle (stragglers' confirmations included).
   bool settle(Duration limit = std::chrono::seconds(100));
 
   // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket
@@ -72,7 +72,7 @@ class EngineGroup {
  private:
   struct Node {
     std::unique_ptr<collective::Engine> engine;
-    std::unique_ptr<impairment::FaultPlan> faults;  // of what arrives here
+    std::unique_ptr<impairment::FaultPlan> faults;  // for datagrams that arrive here
     bool frozen = false;
     collective::Engine::Poll polled = collective::Engine::Poll::all;
     std::vector<std::pair<Rank, std::vector<std::byte>>> waiting;

@@ -82,8 +82,8 @@ const std::map<Codec, OfCodec>& kernels() {
 
 void* (*alias)(device::cuda::Address, std::uint64_t) = nullptr;
 
-// The address as a kernel of the double sees it; ends the program where so many bytes are not
-// there.
+// The address as a kernel of the double sees it. Ends the program if there are no `bytes` of
+// memory.
 template <typename T>
 void see(T*& memory, std::size_t bytes) {
   if (memory == nullptr || bytes == 0) return;

@@ -17,7 +17,7 @@ void rotate_on_host(const RotateJob& job, unsigned warps = 3);
 void unrotate_on_host(const RotateJob& job, unsigned warps = 3);
 
 // Gives them to the driver double, by the names that the kernels have. Jobs' addresses are then
-// those of its devices. `library`: as dlopen() gave it. False: it is no double.
+// those of its devices. `library` is what dlopen() gave. Returns false if it is no double.
 bool register_host_kernels(void* library);
 
 }  // namespace leeway::device_codec

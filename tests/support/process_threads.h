@@ -14,7 +14,7 @@ inline std::size_t threads_now() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// False: there are still more after ten seconds. A thread that was joined stays on the kernel's
+// Returns false if there are still more after 10 s. A thread that was joined stays on the kernel's
 // list for a moment, so one count says nothing.
 inline bool threads_fall_to(std::size_t most) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);

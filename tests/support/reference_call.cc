@@ -14,14 +14,14 @@ std::uint64_t bits(double value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// What a reduction of booleans is.
+// The operation to which a reduction of booleans amounts.
 ReduceOp of_truths(ReduceOp op, DataType dtype) {
   if (dtype != DataType::boolean) return op;
   if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
   return op == ReduceOp::prod || op == ReduceOp::min ? ReduceOp::band : op;
 }
 
-// Of a rank under premul_sum.
+// Factor of a rank under premul_sum.
 int factor_of(Rank rank) {
   return 1 + rank % 2;
 }
@@ -119,7 +119,7 @@ void ReferenceCall::make_tensors(Rank rank) {
   for (std::size_t i = 0; i < inputs_[rank].count(); ++i)
     inputs_[rank].set(i, contribution(rank, i));
   outputs_[rank] = TypedTensor(shape_.dtype, output_count(rank));
-  // What no packet brings must not look right by chance.
+  // Elements that no packet brings must not look right by chance.
   for (std::size_t i = 0; i < outputs_[rank].count(); ++i) outputs_[rank].set(i, 77);
   if (shape_.kind == OperationKind::broadcast) outputs_[rank] = inputs_[rank];
 }

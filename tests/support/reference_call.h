@@ -27,10 +27,10 @@ class ReferenceCall {
  public:
   explicit ReferenceCall(const CallShape& shape);
 
-  // What rank asks for. send and recv are one call: rank r sends to r + 1 and receives from r - 1,
-  // all in a circle.
+  // The operations of `rank`. send and recv are one call: rank r sends to r + 1 and receives from r
+  // - 1, all in a circle.
   std::vector<collective::OperationSpec> specs(Rank rank);
-  // Submits on all ranks and runs until done; whether everything succeeded in time.
+  // Submits on all ranks and runs until done. Fails unless everything succeeded in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
   // Compares every rank's result: exactly, but for a floating average over a number of ranks that
@@ -43,7 +43,7 @@ class ReferenceCall {
 
  private:
   double contribution(Rank rank, std::size_t i) const;
-  // The same times the rank's factor (premul_sum).
+  // contribution() times the rank's factor (premul_sum).
   double brought(Rank rank, std::size_t i) const;
   double reduced(std::size_t i) const;
   double tolerance(double value) const;

@@ -1,6 +1,6 @@
 // Sealed processes in one network in virtual time, of which some have no path to each other: the
-// shipping layer (src/transport/sealed) over datagrams that fly in memory. Whoever stands in the
-// network sees and changes what he likes.
+// shipping layer (src/transport/sealed) over datagrams that fly in memory. An attacker in the
+// network sees and changes any datagram.
 #pragma once
 
 #include <algorithm>
@@ -85,11 +85,11 @@ class RelayGroup {
     }
     return UINT64_MAX;
   }
-  // What `process` was handed for the core since the call before, of that peer.
+  // Messages of peer `from` that `process` handed to its core since the call before.
   std::vector<Bytes> take_heard(Rank process, Rank from) {
     return std::exchange(heard_[process][from], {});
   }
-  // What the network had said of each.
+  // The ECN mark with which each of them came.
   std::vector<Ecn> take_heard_with_marks(Rank process, Rank from) {
     heard_[process][from].clear();
     return std::exchange(marks_[process][from], {});
@@ -99,12 +99,12 @@ class RelayGroup {
     for (const auto& [address, bytes] : sent_) sum += address == to ? bytes : 0;
     return sum;
   }
-  // What the network says of everything that arrives from now on.
+  // The ECN mark of everything that arrives from now on.
   void mark(Ecn ecn) { ecn_ = ecn; }
   std::size_t longest_train() const { return longest_train_; }
   Instant now() const { return now_; }
 
-  // Datagrams of that length each, the last one as long as is left.
+  // Sends datagrams of `segment_bytes` each; the last one may be shorter.
   void send(Rank from, Rank to, const Bytes& bytes, std::size_t segment_bytes) {
     const Slice slice{bytes.data(), bytes.size()};
     const Train train{to, std::min(segment_bytes, bytes.size()), bytes.size(), {&slice, 1}};

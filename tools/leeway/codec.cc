@@ -25,7 +25,7 @@ namespace leeway::tools {
 namespace {
 
 constexpr std::size_t kListSamples = std::size_t{1} << 18;
-constexpr std::size_t kPlainWidth = 80;  // of drawings that do not go to a terminal
+constexpr std::size_t kPlainWidth = 80;  // columns of drawings that do not go to a terminal
 
 // Text for people, unless the JSON asks for standard output.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {

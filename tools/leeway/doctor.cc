@@ -1,4 +1,4 @@
-// leeway doctor: what this machine and this environment offer Leeway, and the command that mends
+// leeway doctor: what this machine and this environment offer Leeway, and the commands that repair
 // what they lack.
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ bool write_json(const std::string& path, const std::string& json) {
   return file.good();
 }
 
-// Of a program alone, where one is named.
+// Examines a program alone, where one is named.
 int examine(const std::string& program, const std::string& json_path) {
   doctor::Findings findings;
   if (program.empty()) {

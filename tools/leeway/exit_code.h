@@ -1,4 +1,4 @@
-// What subcommands return to the shell, and how they say why.
+// Exit codes of subcommands, and their texts about the reason.
 #pragma once
 
 #include <cstdio>

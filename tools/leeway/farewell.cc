@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-// A rank that computes, say, has so long to notice that its communicator is aborted.
+// Time for a rank that computes, say, to notice that its communicator is aborted.
 constexpr auto kPatience = std::chrono::seconds(5);
 
 }  // namespace

@@ -24,7 +24,7 @@ class Farewell {
   // aborts it.
   Result<std::shared_ptr<Communicator>> create(const Options& options);
 
-  // 128 + the signal's number; 0: none came.
+  // Returns 128 + the signal's number, or 0 if none came.
   int exit_code() const { return interrupt_.exit_code(); }
 
  private:

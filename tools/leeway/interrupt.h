@@ -14,7 +14,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   std::atomic<bool>& flag();
-  // What a shell expects of a process that ended so: 128 + signal; 0: none came.
+  // Returns the exit code that a shell expects of a process that ended so, 128 + signal, or 0 if
+  // none came.
   int exit_code() const;
 };
 

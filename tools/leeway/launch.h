@@ -18,7 +18,7 @@ namespace leeway::tools {
 
 struct LaunchResult {
   bool is_worker = false;  // this process is a rank: go on and join the group
-  int exit_code = 0;  // of the parent only: 0, or the first failing rank's (128 + n for signal n)
+  int exit_code = 0;  // the parent's only: 0, or the first failing rank's (128 + n for signal n)
 };
 
 // Under a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK) or with ranks == 1 nothing is

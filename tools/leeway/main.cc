@@ -1,5 +1,5 @@
-// The `leeway` command: picks the subcommand and returns its exit code. What each does is in its
-// own file.
+// The `leeway` command: picks the subcommand and returns its exit code. Each subcommand has a file
+// of its own.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

@@ -38,7 +38,8 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
 
   const sigset_t& before() const { return before_; }
-  int next() const { return sigtimedwait(&watched_, nullptr, &kLookInterval); }  // < 0: none came
+  // negative if no signal came
+  int next() const { return sigtimedwait(&watched_, nullptr, &kLookInterval); }
 
  private:
   const sigset_t watched_ = watched_signals();
@@ -104,7 +105,8 @@ struct RankStart {
   }
 };
 
-// What execve() says comes through a pipe that it closes. -1: `error` says why there is no process.
+// The error of execve() comes through a pipe that a successful execve() closes. Returns -1 if there
+// is no process; `error` says why.
 pid_t fork_rank(const RankStart& rank, int& error) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) {
@@ -220,7 +222,7 @@ class RankProcesses {
   const RankCommand& command_;
   SignalWatch signals_;
   std::vector<pid_t> pids_;  // by rank; 0 once it has ended
-  int exit_code_ = 0;        // of the first failure
+  int exit_code_ = 0;        // exit code of the first failure
   bool terminated_ = false;  // SIGTERM has been sent
   Clock::time_point next_step_;
 };

@@ -21,8 +21,8 @@ struct RankCommand {
   std::vector<std::string> argv;
   int ranks = 1;
   std::string rendezvous;  // LEEWAY_RENDEZVOUS of all
-  // LEEWAY_RUN_ID of all, unless it is set: what an earlier start left at this rendezvous stays
-  // out.
+  // LEEWAY_RUN_ID of all, unless it is set: so that leftovers of an earlier start at this
+  // rendezvous stay out.
   std::string run_id = random_run_id();
 
   // From the first failure until the others, who may be writing reports about it, are sent SIGTERM.

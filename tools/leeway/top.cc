@@ -1,4 +1,4 @@
-// leeway top: what processes with LEEWAY_METRICS are doing, a row for each peer.
+// leeway top: shows what processes with LEEWAY_METRICS are doing, a row for each peer.
 
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ class Watcher {
  public:
   explicit Watcher(const TopSettings& settings) : settings_(settings) {}
 
-  // Of those that answer now and did before.
+  // Returns one process for each address. A process that does not answer has an error.
   std::vector<top::Process> look() {
     std::vector<top::Process> processes;
     for (const std::string& address : settings_.addresses) processes.push_back(look_at(address));

@@ -1,9 +1,9 @@
 // C: the operations. Each has two forms. The first blocks and fills `report`, which may be NULL.
-// The second, ..._async, hands out a handle, and all errors of the operation are those of
-// leeway_work_wait(); itself it fails only where an argument cannot be read.
+// The second, ..._async, hands out a handle. leeway_work_wait() returns all errors of the
+// operation; the _async function itself fails only if an argument cannot be read.
 //
-// All ranks issue the collectives of one communicator in the same order. What counts, types and
-// memory must be is said at the twins in leeway/communicator.h.
+// All ranks must issue the collectives of one communicator in the same order. leeway/communicator.h
+// gives the rules for counts, types and memory.
 #ifndef LEEWAY_C_COLLECTIVES_H
 #define LEEWAY_C_COLLECTIVES_H
 
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-// output becomes the reduction of all ranks' inputs. In place: the same memory.
+// output becomes the reduction of all ranks' inputs. To work in place, give the same memory.
 LEEWAY_C_EXPORT leeway_status leeway_all_reduce(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -27,8 +27,8 @@ LEEWAY_C_EXPORT leeway_status leeway_all_reduce_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// Rank i receives the reduction of block i; input.count == size * output.count. In place: output is
-// this rank's own block of input.
+// Rank i receives the reduction of block i; input.count == size * output.count. To work in place,
+// output is this rank's own block of input.
 LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter(leeway_communicator* communicator,
                                                     leeway_const_tensor input, leeway_tensor output,
                                                     const leeway_collective_options* options,
@@ -39,7 +39,7 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_async(leeway_communicator* c
                                                           const leeway_collective_options* options,
                                                           leeway_work** work);
 
-// With blocks of different lengths in input. All ranks give the same counts.
+// With blocks of different lengths in input. All ranks must give the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_report* report);
@@ -47,8 +47,8 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven_async(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_work** work);
 
-// Block i of output comes from rank i; output.count == size * input.count. Exact only. In place:
-// input is this rank's own block of output.
+// Block i of output comes from rank i; output.count == size * input.count. Exact only. To work in
+// place, input is this rank's own block of output.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -59,7 +59,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_gather_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// With blocks of different lengths in output. All ranks give the same counts.
+// With blocks of different lengths in output. All ranks must give the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather_uneven(leeway_communicator* communicator,
                                                        leeway_const_tensor input,
                                                        leeway_tensor output, leeway_blocks blocks,
@@ -136,7 +136,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_to_all_uneven_async(
     leeway_tensor output, leeway_blocks output_blocks, const leeway_collective_options* options,
     leeway_work** work);
 
-// Matched with a receive of the same pair and tag, in order of issue.
+// Matched with a receive of the same pair of ranks and tag, in order of issue.
 LEEWAY_C_EXPORT leeway_status leeway_send(leeway_communicator* communicator,
                                           leeway_const_tensor input, leeway_rank peer,
                                           const leeway_collective_options* options,
@@ -146,8 +146,8 @@ LEEWAY_C_EXPORT leeway_status leeway_send_async(leeway_communicator* communicato
                                                 const leeway_collective_options* options,
                                                 leeway_work** work);
 
-// output.count is the most that it takes; leeway_report_message() says what came. The peer may be
-// LEEWAY_ANY_RANK.
+// output.count is the most that a receive takes; leeway_report_message() says how many elements
+// came. The peer may be LEEWAY_ANY_RANK.
 LEEWAY_C_EXPORT leeway_status leeway_recv(leeway_communicator* communicator, leeway_tensor output,
                                           leeway_rank peer,
                                           const leeway_collective_options* options,
@@ -157,7 +157,7 @@ LEEWAY_C_EXPORT leeway_status leeway_recv_async(leeway_communicator* communicato
                                                 const leeway_collective_options* options,
                                                 leeway_work** work);
 
-// Which end of a message this rank is.
+// Direction of a message, as seen by this rank.
 typedef int32_t leeway_message_kind;
 // Values of leeway_message_kind.
 enum {
@@ -167,12 +167,12 @@ enum {
 
 // One send or receive of leeway_exchange().
 typedef struct leeway_message {
-  size_t size;               // of this struct; equal in all messages of one call
-  leeway_message_kind kind;  // which of the two
-  leeway_data_type dtype;    // of each element
+  size_t size;               // bytes of this struct; equal in all messages of one call
+  leeway_message_kind kind;  // send or receive
+  leeway_data_type dtype;    // type of each element
   void* data;                // the first element; a send does not write it
-  size_t count;              // elements; of a receive the most it takes
-  leeway_rank peer;          // the other end; a receive may say LEEWAY_ANY_RANK
+  size_t count;              // elements; for a receive the most it takes
+  leeway_rank peer;          // the other rank; a receive may name LEEWAY_ANY_RANK
   uint16_t reserved;         // 0
   uint32_t tag;              // messages of different tags do not wait for each other
 } leeway_message;
@@ -180,8 +180,8 @@ typedef struct leeway_message {
 #define LEEWAY_MESSAGE_INIT \
   { sizeof(leeway_message), LEEWAY_SEND, LEEWAY_F32, NULL, 0, 0, 0, 0 }
 
-// Sends and receives of any number and order as one operation, done when all are. What the rank
-// sends itself needs a send and a receive in the same call. The array is copied.
+// Runs sends and receives of any number and order as one operation, which is done when all are. A
+// message to the own rank needs a send and a receive in the same call. The array is copied.
 LEEWAY_C_EXPORT leeway_status leeway_exchange(leeway_communicator* communicator,
                                               const leeway_message* messages, size_t count,
                                               const leeway_collective_options* options,
@@ -191,8 +191,8 @@ LEEWAY_C_EXPORT leeway_status leeway_exchange_async(leeway_communicator* communi
                                                     const leeway_collective_options* options,
                                                     leeway_work** work);
 
-// Returns when all ranks have called it. `deadline_ns` counts from the call; LEEWAY_NO_DEADLINE:
-// none.
+// Returns when all ranks have called it. `deadline_ns` counts from the call and may be
+// LEEWAY_NO_DEADLINE.
 LEEWAY_C_EXPORT leeway_status leeway_barrier(leeway_communicator* communicator, int64_t deadline_ns,
                                              leeway_report* report);
 LEEWAY_C_EXPORT leeway_status leeway_barrier_async(leeway_communicator* communicator,

@@ -1,4 +1,4 @@
-// C: the communicator, a fixed group of ranks, from creation to its end.
+// C: the communicator, a fixed group of ranks.
 #ifndef LEEWAY_C_COMMUNICATOR_H
 #define LEEWAY_C_COMMUNICATOR_H
 
@@ -11,37 +11,38 @@ extern "C" {
 
 // A group of ranks. Calls may come from several threads.
 typedef struct leeway_communicator leeway_communicator;
-// A communicator that is being made in the background. Thread-safe, but for its end.
+// A communicator that is being made in the background. Thread-safe, except for
+// leeway_pending_free().
 typedef struct leeway_pending leeway_pending;
-// Memory that a device knows.
+// Registration of memory from which the device reads.
 typedef struct leeway_registration leeway_registration;
 
-// As the color of a rank that wants no part in a split.
+// The color of a rank that does not take part in a split.
 #define LEEWAY_NO_COLOR (-1)
 
-// Joins the group: blocks until all ranks met, or fails within join_timeout naming those that are
-// missing.
+// Joins the group. Blocks until all ranks have met, or fails within join_timeout, naming the ranks
+// that are missing.
 LEEWAY_C_EXPORT leeway_status leeway_create(const leeway_options* options,
                                             leeway_communicator** communicator);
 // The same in the background.
 LEEWAY_C_EXPORT leeway_status leeway_create_async(const leeway_options* options,
                                                   leeway_pending** pending);
-// `size` communicators connected inside this process; rank i becomes communicators[i]. Where it
+// Makes `size` communicators connected inside this process; rank i becomes communicators[i]. If it
 // fails, all are NULL.
 LEEWAY_C_EXPORT leeway_status leeway_create_inproc(int32_t size, const leeway_options* options,
                                                    leeway_communicator** communicators);
-// Leaves the group, as the destructor of leeway::Communicator: within a few round trips where all
+// Leaves the group like the destructor of leeway::Communicator: within a few round trips if all
 // peers answer.
 LEEWAY_C_EXPORT void leeway_communicator_free(leeway_communicator* communicator);
 
-// A new communicator of the ranks that give the same color, in the order of their keys. All ranks
-// call it, in the order of their collectives. NULL where the color is LEEWAY_NO_COLOR.
+// Makes a communicator of the ranks that give the same color, ordered by key. All ranks must call
+// it, in the order of their collectives. The result is NULL if the color is LEEWAY_NO_COLOR.
 LEEWAY_C_EXPORT leeway_status leeway_split(leeway_communicator* communicator, int32_t color,
                                            int32_t key, leeway_communicator** part);
 // The same in the background.
 LEEWAY_C_EXPORT leeway_status leeway_split_async(leeway_communicator* communicator, int32_t color,
                                                  int32_t key, leeway_pending** pending);
-// A new communicator without the excluded ranks, which do not call: they may be dead. Works after
+// Makes a communicator without the excluded ranks, which do not call: they may be dead. Works after
 // leeway_abort() too. LEEWAY_UNAVAILABLE: not all others called with the same ranks in time.
 LEEWAY_C_EXPORT leeway_status leeway_shrink(leeway_communicator* communicator,
                                             const leeway_rank* excluded, size_t count,
@@ -51,52 +52,53 @@ LEEWAY_C_EXPORT leeway_status leeway_shrink_async(leeway_communicator* communica
                                                   const leeway_rank* excluded, size_t count,
                                                   leeway_pending** pending);
 
-// 1 once leeway_pending_wait() would return at once, else 0. 0 for NULL.
+// Returns 1 if leeway_pending_wait() would return at once, else 0. Returns 0 for NULL.
 LEEWAY_C_EXPORT int32_t leeway_pending_done(const leeway_pending* pending);
 // Calls `callback` when the call is done, as leeway_work_on_done().
 LEEWAY_C_EXPORT leeway_status leeway_pending_on_done(leeway_pending* pending,
                                                      leeway_done_callback callback, void* user);
-// What came of it. Hands the communicator over: LEEWAY_INVALID_ARGUMENT the second time.
+// Waits until the call is done, and hands over the communicator or the error.
+// LEEWAY_INVALID_ARGUMENT: it was handed over before.
 LEEWAY_C_EXPORT leeway_status leeway_pending_wait(leeway_pending* pending,
                                                   leeway_communicator** communicator);
-// Takes the call back: it is done now, with LEEWAY_CANCELLED.
+// Aborts the call: it is done now, with LEEWAY_CANCELLED.
 LEEWAY_C_EXPORT leeway_status leeway_pending_abort(leeway_pending* pending);
-// Ends the handle; takes the call back if it is not done.
+// Frees the handle; aborts the call if it is not done.
 LEEWAY_C_EXPORT void leeway_pending_free(leeway_pending* pending);
 
-// At once, from any thread: all in flight fails with LEEWAY_CANCELLED and its memory is free. Only
-// leeway_communicator_free(), leeway_shrink() and the getters have a meaning afterwards.
+// Aborts at once, from any thread: everything in flight fails with LEEWAY_CANCELLED and its memory
+// is free. Afterwards only leeway_communicator_free(), leeway_shrink() and the getters may be used.
 LEEWAY_C_EXPORT leeway_status leeway_abort(leeway_communicator* communicator);
-// LEEWAY_OK while all is well, else why calls fail. Any thread; one load. Sets no text.
+// Returns LEEWAY_OK, or the reason why calls fail. Any thread; one atomic load. Sets no text.
 LEEWAY_C_EXPORT leeway_status leeway_state(const leeway_communicator* communicator);
-// The same, with the text for leeway_last_error().
+// The same, with a text for leeway_last_error().
 LEEWAY_C_EXPORT leeway_status leeway_explain(const leeway_communicator* communicator);
 
-// Of this process, 0 .. size - 1; LEEWAY_NO_RANK for NULL.
+// Rank of this process, 0 .. size - 1; LEEWAY_NO_RANK for NULL.
 LEEWAY_C_EXPORT leeway_rank leeway_rank_of(const leeway_communicator* communicator);
-// Ranks of the group; 0 for NULL.
+// Number of ranks in the group; 0 for NULL.
 LEEWAY_C_EXPORT int32_t leeway_size_of(const leeway_communicator* communicator);
-// Largest datagram sent, agreed by all ranks; 0 for NULL.
+// Largest datagram sent; all ranks agree on it. 0 for NULL.
 LEEWAY_C_EXPORT size_t leeway_datagram_bytes(const leeway_communicator* communicator);
-// What carries the datagrams; never automatic, but for NULL.
+// The transport that carries datagrams. Never automatic, except for NULL.
 LEEWAY_C_EXPORT leeway_transport leeway_transport_of(const leeway_communicator* communicator);
-// What carries calls that are exact in both halves.
+// The transport that carries calls that are exact in both halves.
 LEEWAY_C_EXPORT leeway_transport leeway_exact_transport_of(const leeway_communicator* communicator);
 
-// Makes memory known to the device that carries datagrams, as
+// Registers memory with the device that carries datagrams, like
 // leeway::Communicator::register_memory(). LEEWAY_RESOURCE_EXHAUSTED names the limit on locked
 // memory; calls work all the same. Thread-safe.
 LEEWAY_C_EXPORT leeway_status leeway_register_memory(leeway_communicator* communicator,
                                                      const void* memory, size_t bytes,
                                                      leeway_registration** registration);
-// Ends the registration: before the memory's end and the communicator's.
+// Ends the registration. Call it before the memory is freed and before the communicator is.
 LEEWAY_C_EXPORT void leeway_registration_free(leeway_registration* registration);
 
-// A payload source has encoded a chunk, or a sink has used one. Any thread, while the communicator
-// is there.
+// Tells the library that a payload source has encoded a chunk, or that a sink has used one. Any
+// thread, while the communicator exists.
 LEEWAY_C_EXPORT leeway_status leeway_notify_payload(leeway_communicator* communicator);
 
-// Takes one counter: its name, valid during the call, and its value.
+// Receives one counter: its name, valid during the call, and its value.
 typedef void (*leeway_counter_callback)(void* user, const char* name, uint64_t value);
 // Calls `callback` for each counter since creation, on this thread. Thread-safe.
 LEEWAY_C_EXPORT leeway_status leeway_counters(const leeway_communicator* communicator,

@@ -1,4 +1,4 @@
-// C: where ranks meet: a store of keys and values that all ranks of a group can reach.
+// C: rendezvous, a store of keys and values that all ranks of a group can reach, where they meet.
 #ifndef LEEWAY_C_RENDEZVOUS_H
 #define LEEWAY_C_RENDEZVOUS_H
 
@@ -9,86 +9,88 @@ extern "C" {
 #endif
 
 // A store, for leeway_options.store. Its functions may be called from several threads. A
-// communicator keeps what it needs of it: the handle may be freed at any time.
+// communicator keeps the parts of it that it needs, so the handle may be freed at any time.
 typedef struct leeway_rendezvous leeway_rendezvous;
 
-// Takes the value that a get callback found.
+// Receives the value that a get callback found.
 typedef struct leeway_value leeway_value;
-// Copies the value. The last one of a callback counts.
+// Copies the value. If a callback calls it several times, the last call counts.
 LEEWAY_C_EXPORT leeway_status leeway_value_set(leeway_value* value, const void* data, size_t bytes);
 
 // A store of the caller's, with the promises of leeway::Rendezvous (leeway/rendezvous.h). Callbacks
 // may come from several threads at once, also after leeway_rendezvous_free() while a communicator
-// is being made. They return LEEWAY_OK, or the code of an error, with leeway_fail() if there is a
-// text. Keys are at most 240 bytes.
+// is being made. They return LEEWAY_OK or the code of an error, through leeway_fail() if there is a
+// text. Keys have at most 240 bytes.
 typedef struct leeway_store_callbacks {
-  size_t size;  // of this struct
+  size_t size;  // bytes of this struct
   void* user;   // first argument of each callback
   // Stores the value, in 30 s at most. A second put of a key replaces the value.
   leeway_status (*put)(void* user, const char* key, const void* data, size_t bytes);
-  // Hands the value to leeway_value_set(), as soon as there is one. Waits `patience_ns` at most; 0
-  // or less: looks once. LEEWAY_DEADLINE_EXCEEDED: the key is not there.
+  // Passes the value to leeway_value_set() as soon as there is one. Waits `patience_ns` at most;
+  // with 0 or less it looks once. Returns LEEWAY_DEADLINE_EXCEEDED if the key is not there.
   leeway_status (*get)(void* user, const char* key, int64_t patience_ns, leeway_value* value);
-  // Forgets a key. NULL: keys stay.
+  // Forgets a key. May be NULL; keys then stay.
   leeway_status (*erase)(void* user, const char* key);
-  // Called once, when the store is used no more. May be NULL.
+  // Called once, when the store is not used any more. May be NULL.
   void (*destroy)(void* user);
 } leeway_store_callbacks;
-// Without callbacks: put and get must be given.
+// No callbacks: put and get must be given.
 #define LEEWAY_STORE_CALLBACKS_INIT \
   { sizeof(leeway_store_callbacks), NULL, NULL, NULL, NULL, NULL }
 
-// A store of callbacks. LEEWAY_INVALID_ARGUMENT: no put or no get; destroy is not called then.
+// Makes a store of callbacks. Returns LEEWAY_INVALID_ARGUMENT if put or get is missing; destroy is
+// not called then.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
                                                        leeway_rendezvous** store);
-// A TCP server at "host:port", "[v6]:port" or ":port", until the handle is freed and no
-// communicator needs it. Port 0: the system chooses one.
+// Owns a TCP server at "host:port", "[v6]:port" or ":port" until the handle is freed and no
+// communicator needs it. With port 0 the system chooses one.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp(const char* address,
                                                           leeway_rendezvous** store);
-// Talks to the server at "host:port", which need not be there yet.
+// A client of the server at "host:port", which need not be there yet.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp(const char* address,
                                                             leeway_rendezvous** store);
-// Who may connect to a TCP server, the same on both sides. Strings are copied at the call; NULL is
-// the empty one: none.
+// Credentials that decide who may connect to a TCP server; the same on both sides. Strings are
+// copied at the call; NULL means the empty string, no credential.
 typedef struct leeway_tcp_security {
-  size_t size;              // of this struct
-  const char* secret_file;  // of `leeway keygen`
+  size_t size;              // bytes of this struct
+  const char* secret_file;  // file made by `leeway keygen`
   // PEM files, as in leeway_options
-  const char* tls_ca;           // of the job's authority
-  const char* tls_certificate;  // of this process
-  const char* tls_key;          // of its certificate
+  const char* tls_ca;           // certificate of the job's authority
+  const char* tls_certificate;  // certificate of this process
+  const char* tls_key;          // key of that certificate
   int32_t insecure;             // flag: public addresses without a secret, for laboratories
 } leeway_tcp_security;
-// Everybody whose address is private.
+// No credentials: any process with a private address may connect.
 #define LEEWAY_TCP_SECURITY_INIT \
   { sizeof(leeway_tcp_security), NULL, NULL, NULL, NULL, 0 }
 
-// leeway_rendezvous_serve_tcp() for those who prove that they are members.
+// Like leeway_rendezvous_serve_tcp(), but only for clients that prove that they are members.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp_secure(
     const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
-// leeway_rendezvous_connect_tcp() to such a server.
+// Like leeway_rendezvous_connect_tcp(), for such a server.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp_secure(
     const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
-// A folder that all ranks see.
+// Uses a folder that all ranks see.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_folder(const char* folder,
                                                           leeway_rendezvous** store);
-// The memory of this process, for ranks that are threads.
+// Uses the memory of this process, for ranks that are threads.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store);
 
-// Of a TCP store: "host:port" to connect to. Empty for others. Valid until the handle is freed.
+// The "host:port" of a TCP store, to connect to. Empty for other stores. Valid until the handle is
+// freed.
 LEEWAY_C_EXPORT const char* leeway_rendezvous_address(const leeway_rendezvous* store);
 // Stores a value.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_put(leeway_rendezvous* store, const char* key,
                                                     const void* data, size_t bytes);
-// Copies the value into `data`, of `capacity` bytes, and says how long it is. Waits as the get
-// callback. LEEWAY_RESOURCE_EXHAUSTED: it is longer; `bytes` says how long, and `data` is
-// untouched.
+// Copies the value into `data`, which has `capacity` bytes, and gives its length in `bytes`. Waits
+// like the get callback. LEEWAY_RESOURCE_EXHAUSTED: the value is longer than `capacity`; `data` is
+// not changed.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_get(leeway_rendezvous* store, const char* key,
                                                     int64_t patience_ns, void* data,
                                                     size_t capacity, size_t* bytes);
 // Forgets a key.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_erase(leeway_rendezvous* store, const char* key);
-// Ends the handle.
+// Frees the handle.
 LEEWAY_C_EXPORT void leeway_rendezvous_free(leeway_rendezvous* store);
 
 #ifdef __cplusplus

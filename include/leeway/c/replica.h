@@ -1,4 +1,4 @@
-// C: parameters that drift within bounds. The twin of leeway/replica.h, which says how it works.
+// C: replicas of parameters that drift within bounds. leeway/replica.h says how they work.
 #ifndef LEEWAY_C_REPLICA_H
 #define LEEWAY_C_REPLICA_H
 
@@ -9,72 +9,72 @@ extern "C" {
 #endif
 
 // A full copy of the parameters, of which this rank owns one shard. For one thread at a time. All
-// ranks make the same calls in the same order. The communicator must outlive it.
+// ranks must make the same calls in the same order. The communicator must outlive it.
 typedef struct leeway_replica leeway_replica;
 
-// How old replicas may become, and how parameters travel.
+// How far replicas may fall behind, and how parameters travel.
 typedef struct leeway_replica_options {
-  size_t size;                        // of this struct
-  uint32_t age_max;                   // versions that a block may be behind, 1 .. 255; 0: no cap
-  leeway_delivery delivery;           // of broadcasts
-  int64_t deadline_ns;                // of a broadcast
-  const leeway_codec_options* codec;  // NULL: native
-  uint32_t drift_every;               // broadcasts between two measurements; 0: never
-  uint32_t drift_samples;             // values of a shard that are compared
+  size_t size;                        // bytes of this struct
+  uint32_t age_max;                   // versions that a block may be behind, 1 .. 255; 0 = no cap
+  leeway_delivery delivery;           // delivery class of broadcasts
+  int64_t deadline_ns;                // deadline of a broadcast
+  const leeway_codec_options* codec;  // format of parameters; NULL = native
+  uint32_t drift_every;               // broadcasts between two measurements; 0 = never
+  uint32_t drift_samples;             // values of each shard that are compared
 } leeway_replica_options;
 // The defaults.
 #define LEEWAY_REPLICA_OPTIONS_INIT \
   { sizeof(leeway_replica_options), 8, LEEWAY_BEST_EFFORT, 5000000000, NULL, 16, 256 }
 
-// Measured beside predicted, as leeway::DriftReport; mean squares per element.
+// Measured and predicted drift, as leeway::DriftReport. Mean squares are per element.
 typedef struct leeway_drift_report {
-  size_t size;                // of this struct
+  size_t size;                // bytes of this struct
   uint64_t measurements;      // exchanges that measured
   double pair_measured;       // between ranks that do not own the element
   double owner_measured;      // between the owner and another
-  double pair_predicted;      // of pair_measured
-  double owner_predicted;     // of owner_measured
-  double pair_predicted_gap;  // of pair_measured, from the measured gap
-  double loss;                // of the broadcasts
-  double step_variance;       // of one optimizer step
+  double pair_predicted;      // prediction of pair_measured
+  double owner_predicted;     // prediction of owner_measured
+  double pair_predicted_gap;  // prediction of pair_measured, from the measured gap
+  double loss;                // fraction of the broadcasts' packets that was lost
+  double step_variance;       // variance of one optimizer step
   double step_mean_square;    // squared mean step
-  double gap_mean_square;     // where one of two received
+  double gap_mean_square;     // given that one of the two ranks received
   double age_mean;            // over blocks and broadcasts
-  uint64_t blocks_refreshed;  // that had to arrive because of age_max
+  uint64_t blocks_refreshed;  // blocks that were requested because of age_max
   uint32_t age_max_seen;      // in versions
-  uint32_t age_bins;          // for leeway_replica_ages()
+  uint32_t age_bins;          // bins that leeway_replica_ages() has
 } leeway_drift_report;
-// For leeway_replica_drift().
+// An empty report, for leeway_replica_drift().
 #define LEEWAY_DRIFT_REPORT_INIT \
   { sizeof(leeway_drift_report), 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0 }
 
-// `parameters` must stay, and hold the same values on all ranks, or call
+// `parameters` must stay valid. They must hold the same values on all ranks; otherwise call
 // leeway_replica_synchronize() first.
 LEEWAY_C_EXPORT leeway_status leeway_replica_create(leeway_communicator* communicator,
                                                     float* parameters, size_t count,
                                                     const leeway_replica_options* options,
                                                     leeway_replica** replica);
-// Ends the handle.
+// Frees the handle.
 LEEWAY_C_EXPORT void leeway_replica_free(leeway_replica* replica);
-// The part of the parameters that this rank owns: its first element, its length, and the values for
-// the optimizer to update, valid for the life of the handle.
+// Gives the part of the parameters that this rank owns: offset of its first element, its length,
+// and the values for the optimizer to update, valid for the life of the handle.
 LEEWAY_C_EXPORT leeway_status leeway_replica_owned(leeway_replica* replica, size_t* offset,
                                                    size_t* count, float** values);
-// `count` is that of the parameters. On return gradient[owned range] holds the reduction.
+// `count` is the number of parameters. On return the owned range of `gradient` holds the reduction.
 LEEWAY_C_EXPORT leeway_status
 leeway_replica_reduce_gradients(leeway_replica* replica, float* gradient, size_t count,
                                 const leeway_collective_options* options, leeway_report* report);
-// Sends the owned shard, receives the others'.
+// Sends the owned shard and receives the others' shards.
 LEEWAY_C_EXPORT leeway_status leeway_replica_broadcast_parameters(leeway_replica* replica,
                                                                   leeway_report* report);
-// Exact: all replicas become equal to the owners' values.
+// Exact: makes all replicas equal to the owners' values.
 LEEWAY_C_EXPORT leeway_status leeway_replica_synchronize(leeway_replica* replica,
                                                          leeway_report* report);
-// How far replicas are apart.
+// Gives the distance of the replicas, measured and predicted.
 LEEWAY_C_EXPORT leeway_status leeway_replica_drift(const leeway_replica* replica,
                                                    leeway_drift_report* drift);
-// bins[a]: block-steps spent at age a, the last one that and above. Copies `capacity` of them at
-// most; `count` says how many there are.
+// Gives bins[a], the block-steps spent at age a; the last bin holds that age and above. Copies
+// `capacity` bins at most; `count` is the number of bins that there are.
 LEEWAY_C_EXPORT leeway_status leeway_replica_ages(const leeway_replica* replica, uint64_t* bins,
                                                   size_t capacity, size_t* count);
 

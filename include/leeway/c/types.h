@@ -12,8 +12,8 @@ extern "C" {
 typedef uint16_t leeway_rank;
 // Values of leeway_rank that are no rank.
 enum {
-  LEEWAY_NO_RANK = 0xFFFF,  // none at all
-  LEEWAY_ANY_RANK = 0xFFFD  // as the peer of a receive: whichever rank sends next
+  LEEWAY_NO_RANK = 0xFFFF,  // no rank at all
+  LEEWAY_ANY_RANK = 0xFFFD  // as the peer of a receive: the rank that sends next
 };
 
 // The type of a tensor's elements.
@@ -37,27 +37,29 @@ enum {
 
 // Bytes of one element; 0 for a number that is no type.
 LEEWAY_C_EXPORT size_t leeway_data_type_bytes(leeway_data_type type);
-// nccl-tests' spelling: "float"; "unknown" for another number. Never NULL, valid for ever.
+// The name as nccl-tests spells it, such as "float"; "unknown" for any other number. Never NULL,
+// valid for ever.
 LEEWAY_C_EXPORT const char* leeway_data_type_name(leeway_data_type type);
 
 // Contiguous elements to read, never owned.
 typedef struct leeway_const_tensor {
-  const void* data;        // the first element, aligned for its type; may be NULL if there is none
+  const void* data;        // the first element, aligned for its type; may be NULL if count is 0
   size_t count;            // elements, not bytes
-  leeway_data_type dtype;  // of each element
+  leeway_data_type dtype;  // type of each element
 } leeway_const_tensor;
 
 // Contiguous elements to read and write, never owned.
 typedef struct leeway_tensor {
-  void* data;              // the first element, aligned for its type; may be NULL if there is none
+  void* data;              // the first element, aligned for its type; may be NULL if count is 0
   size_t count;            // elements, not bytes
-  leeway_data_type dtype;  // of each element
+  leeway_data_type dtype;  // type of each element
 } leeway_tensor;
 
-// Blocks of different lengths in one buffer, one for each rank in rank order. Copied at the call.
+// Blocks of different lengths in one buffer, one for each rank in rank order. The values are copied
+// at the call.
 typedef struct leeway_blocks {
-  const size_t* counts;         // elements of each block; as many as the communicator has ranks
-  const size_t* displacements;  // where each begins, in elements; NULL: one behind the other
+  const size_t* counts;         // elements of each block; one entry for each rank
+  const size_t* displacements;  // offsets in elements; NULL if blocks are adjacent
 } leeway_blocks;
 
 // As a deadline: none. The call ends when it is done or when a peer is dead.

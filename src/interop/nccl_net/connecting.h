@@ -1,4 +1,4 @@
-// A connection that is being made: polled, as NCCL polls connect and accept.
+// A connection that is being made. It is polled, as NCCL polls connect and accept.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,20 @@ namespace leeway::nccl_net {
 
 class Connecting {
  public:
-  // The receiver, who listens: `store` is its own process's.
+  // Begins as the receiver, which listens. `store` is its own process's.
   static Result<std::unique_ptr<Connecting>> accept(const nccl::UniqueId& id,
                                                     const nccl::Settings& settings,
                                                     std::shared_ptr<Rendezvous> store);
-  // The sender. The listener's process must answer within half a minute.
+  // Begins as the sender. poll() fails unless the listener's process answers within 30 s.
   static Result<std::unique_ptr<Connecting>> connect(const nccl::UniqueId& id,
                                                      const nccl::Settings& settings);
-  // Takes it back: within two tenths of a second where the rendezvous answers.
+  // Takes the join back. It takes up to 200 ms where the rendezvous answers.
   ~Connecting() = default;
   Connecting(const Connecting&) = delete;
   Connecting& operator=(const Connecting&) = delete;
 
-  // Null as long as it does not stand. Stands when the peer has it too. Not to be called again
-  // after an error, or after it stood.
+  // Returns null while the connection is not established. It is once the peer has it too. Must not
+  // be called again after an error, or after it returned a connection.
   Result<std::unique_ptr<Connection>> poll();
 
  private:
@@ -37,10 +37,10 @@ class Connecting {
                std::shared_ptr<Rendezvous> store);
 
   const std::string label_;
-  const Duration deadline_;  // of messages
+  const Duration deadline_;  // deadline of each message
   const std::chrono::steady_clock::time_point reached_by_;
   Duration join_timeout_{0};
-  std::shared_ptr<Reach> reach_;        // of the sender
+  std::shared_ptr<Reach> reach_;        // sender only: store of the listener
   std::shared_ptr<nccl::Place> place_;  // until the peer has met too
   PendingCommunicator pending_;
   std::unique_ptr<Communicator> communicator_;

@@ -1,7 +1,7 @@
-// One connection that stands: a communicator of two, over which messages go from rank 1 to rank 0.
+// An established connection: a communicator of two, over which messages go from rank 1 to rank 0.
 //
-// A message has up to a tebibyte, and goes as pieces: whatever follows a full piece belongs to the
-// same message. Messages of a piece or more are under way alone.
+// A message of up to 2^40 bytes goes as pieces: the piece after a full one belongs to the same
+// message. While a message of one piece or more is in progress, no other one is.
 #pragma once
 
 #include <array>
@@ -15,45 +15,46 @@
 
 namespace leeway::nccl_net {
 
-// What NCCL accepts at most, as the longest message of a plugin.
+// Largest value that NCCL accepts as the longest message of a plugin.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{1} << 40;
 // Well below the 2^22 datagrams that Leeway sends in one operation.
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
 class Connection;
 
-// A message under way; NCCL holds its address. Its connection's, and used again and again.
+// A message in progress. NCCL holds its address. It belongs to its connection, which reuses it.
 struct Request {
   Connection* connection = nullptr;
   std::byte* data = nullptr;
-  std::size_t size = 0;   // of a receive: the most that it takes
-  std::size_t moved = 0;  // by pieces that are done
-  Work work;              // of the piece under way
+  std::size_t size = 0;   // bytes; of a receive, the most that it takes
+  std::size_t moved = 0;  // bytes of the pieces that are done
+  Work work;              // work of the current piece
 };
 
-// For one thread at a time, its requests included.
+// Used by one thread at a time, its requests included.
 class Connection {
  public:
   static constexpr std::size_t kRequestsMax = LEEWAY_NCCL_NET_REQUESTS;
 
-  // `label` names it in the log. `deadline` is of each message. Tests have small pieces.
+  // `label` names it in the log. `deadline` is that of each message. Tests use small pieces.
   Connection(std::unique_ptr<Communicator> communicator, std::string label, Duration deadline,
              std::size_t piece_bytes = kPieceBytes);
-  // With requests under way, or failed, it ends at once: their memory is free, and the peer is
-  // told. Else the peer is served what it lacks, in the background.
+  // If requests are in progress, or it has failed, the connection ends at once: their memory is
+  // free, and the peer is told. Otherwise the peer is sent in the background what it still lacks.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Begin a message: of the sender, and of the receiver. `request` is null where as many are under
-  // way as there may be. The memory is read, or written, until test() says that it is done.
+  // Begin a message, as the sender and as the receiver. `request` is null if kRequestsMax requests
+  // are in progress, or if this message or one in progress has a full piece. The memory is read, or
+  // written, until test() says that it is done.
   Code send(const void* data, std::size_t size, Request*& request);
   Code receive(void* data, std::size_t size, Request*& request);
-  // Whether it is done: the request is free again then, and `bytes` is how many were moved. So it
-  // is where this fails.
+  // Sets `done` if the message is done; `bytes` is then its size. The request is free afterwards,
+  // and also if this fails.
   static Code test(Request& request, bool& done, std::size_t& bytes);
 
-  // Known to what carries the connection (Communicator::register_memory).
+  // Registers memory with the connection's transport (Communicator::register_memory).
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
  private:
@@ -70,8 +71,8 @@ class Connection {
   const std::size_t piece_bytes_;
   CollectiveOptions options_;
   std::array<Request, kRequestsMax> requests_;
-  std::uint32_t used_ = 0;         // a bit for each request under way
-  bool long_ = false;              // a message of a piece or more is under way
+  std::uint32_t used_ = 0;         // one bit for each request in progress
+  bool long_ = false;              // a message of a full piece or more is in progress
   Code failure_ = nccl::kSuccess;  // sticky
 };
 

@@ -11,12 +11,12 @@
 namespace leeway::nccl_net {
 namespace {
 
-// As NCCL's own sockets: no more interfaces than these, and so fast where nobody says.
+// As NCCL's own sockets: the most interfaces, and the speed of one that tells none.
 constexpr std::size_t kDevicesMax = 16;
 constexpr int kSpeedUnknownMbps = 10'000;
 
-// What the software adds to a message of 8 bytes, one way, on loopback (tests/perf/nccl_net_bench).
-// The network's own part is known only once there is a connection.
+// Time that the software adds to a message of 8 bytes, one way, on loopback
+// (tests/perf/nccl_net_bench). The network's own part is known only once there is a connection.
 constexpr float kLatencyUs = 15.0F;
 
 constexpr int kCommsMax = 65'536;
@@ -25,7 +25,7 @@ constexpr std::int16_t kUndefined = -1;
 
 int speed_of(const std::string& folder, const Options& options) {
   int speed = 0;
-  std::ifstream(folder + "/speed") >> speed;  // -1, or nothing, of virtual interfaces
+  std::ifstream(folder + "/speed") >> speed;  // virtual interfaces say -1, or nothing
   if (speed <= 0) speed = kSpeedUnknownMbps;
   if (options.congestion != CongestionControl::fixed) return speed;
   const std::uint64_t rate = options.rate_bits_per_second / 1'000'000;

@@ -1,5 +1,5 @@
-// What NCCL takes for network cards: the interfaces that NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
-// allow, or the one that LEEWAY_BIND names.
+// Devices that NCCL takes for network cards: the interfaces that NCCL_SOCKET_IFNAME and
+// NCCL_SOCKET_FAMILY allow, or the one that LEEWAY_BIND names.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace leeway::nccl_net {
 inline constexpr int kHostMemory = 1;  // NCCL_PTR_HOST
 
 struct Device {
-  std::string name;  // of the interface
-  // In /sys; empty where no hardware of its own is behind it.
+  std::string name;  // interface
+  // Path in /sys. Empty if the interface has no hardware of its own.
   std::string pci_path;
   std::vector<nccl::UniqueId::Address> addresses;  // 1 .. kAddressesMax
   int speed_mbps = 0;
 };
 
-// Of `addresses`, by interface, in their order. `sys` is "/sys", but in tests.
+// Devices of `addresses`: one for each interface, in their order. `sys` is "/sys", except in tests.
 std::vector<Device> devices_of(const std::vector<nccl::LocalAddress>& addresses,
                                const Options& options, const std::string& sys);
-// Of this host. kUnavailable: no interface is allowed and up.
+// Devices of this host. Returns kUnavailable if no interface is allowed and up.
 Result<std::vector<Device>> find_devices(const nccl::Settings& settings, const Options& options);
 
-// What NCCL is told of device `number`. Pointers are the device's.
+// Properties that NCCL is told of device `number`. Pointers are the device's.
 leeway_nccl_net_properties_v12 properties_of(const Device& device, int number);
 
 }  // namespace leeway::nccl_net

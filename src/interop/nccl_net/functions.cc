@@ -116,7 +116,7 @@ leeway_nccl_result accept(void* listener, void** out) {
   });
 }
 
-// Works all the same where the memory could not be made known.
+// Succeeds even if the memory could not be registered.
 leeway_nccl_result register_memory(void* comm, void* data, std::size_t size, int kind, void** out) {
   return guarded([&]() -> Code {
     *out = nullptr;
@@ -166,7 +166,7 @@ leeway_nccl_result receive(void* comm, int count, void** data, const std::size_t
   });
 }
 
-// NCCL counts in ints here, whatever a message may have.
+// NCCL's size here is an int, so longer messages are reported as INT_MAX.
 leeway_nccl_result test(void* request, int* done, int* size) {
   return guarded([&]() -> Code {
     *done = 0;

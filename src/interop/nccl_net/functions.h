@@ -1,9 +1,9 @@
-/* What stands behind all versions of the plugin: one function for each of theirs, in a table that
+/* The functions behind all versions of the plugin: one for each of theirs, in a table that
    libleeway_nccl.so.0 hands to libnccl-net-leeway.so.
 
-   All take any thread. A connection and its requests are used by one thread at a time, as NCCL
-   does. None blocks, but for close_send, close_receive and close_listen of what is not done, which
-   take some milliseconds, and finalize. */
+   Any thread may call all of them. A connection and its requests are used by one thread at a time,
+   as NCCL does. None blocks, except finalize; closing a connection or listener that is not done
+   takes some milliseconds. */
 #pragma once
 
 #include "interop/nccl_net/abi.h"

@@ -1,4 +1,4 @@
-// Lines in NCCL's log. Only calls of NCCL write some, never a thread of Leeway's: so nobody calls
+// Lines in NCCL's log. Only calls of NCCL write lines, never a thread of Leeway's. So nobody calls
 // back into a library that is being closed.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace leeway::nccl_net {
 
 using nccl::Code;
 
-// Of the process, from now on; null: nobody listens.
+// Sets the logger of the process. Null turns the log off.
 void log_to(leeway_nccl_logger logger);
 
 // A line at NCCL_DEBUG=WARN, "NET/Leeway : what: why", and the code that NCCL is told.

@@ -35,7 +35,7 @@ static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
 enum { kLevelWarn = 2 };
 static const unsigned long kNetwork = 0x10; /* NCCL_NET, of messages */
 
-/* `folder` ends with a slash, or is empty. Null: it is not there, and dlerror() says why. */
+/* `folder` ends with a slash, or is empty. Returns null if it is not there; dlerror() says why. */
 static void* open_in(int length, const char* folder, const char* name) {
   char* path = NULL;
   if (asprintf(&path, "%.*s%s", length, folder, name) < 0) return NULL;
@@ -44,7 +44,7 @@ static void* open_in(int length, const char* folder, const char* name) {
   return opened;
 }
 
-/* Where installation puts it, seen from this file; else beside it. */
+/* Opens the library where installation puts it, seen from this file; else beside this file. */
 static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) {
   Dl_info self;
   const char* folder = "";
@@ -65,7 +65,8 @@ static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) 
   return NULL;
 }
 
-/* Null: init failed. Threads that come at the same time open it twice, and find the same. */
+/* Returns null if opening failed. Threads that come at the same time open it twice, and find the
+   same. */
 static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
   static const leeway_nccl_net_functions* _Atomic opened;
   const leeway_nccl_net_functions* functions = atomic_load_explicit(&opened, memory_order_acquire);
@@ -82,7 +83,7 @@ static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
   const leeway_nccl_net_functions* const functions = library(NULL); \
   return functions == NULL ? kSystemError : functions->call
 
-/* What all versions share. */
+/* Functions that all versions share. */
 
 static leeway_nccl_result init_v6(leeway_nccl_logger logger) {
   const leeway_nccl_net_functions* const functions = library(logger);
@@ -214,7 +215,7 @@ static leeway_nccl_result send_v6(void* comm, void* data, int size, int tag, voi
   return send_v9(comm, data, (size_t)size, tag, registration, request);
 }
 
-/* One message at a time: more are refused behind the table, where `sizes` is not looked at then. */
+/* One message at a time. More are refused behind the table, which does not look at `sizes` then. */
 static leeway_nccl_result receive_v6(void* comm, int count, void** data, int* sizes, int* tags,
                                      void** registrations, void** request) {
   size_t size = count == 1 ? (size_t)sizes[0] : 0;
@@ -295,7 +296,7 @@ EXPORTED const leeway_nccl_net_v9 ncclNetPlugin_v9 = {
     REST,
 };
 
-/* Since 10: a profiler, who hears nothing from here. */
+/* Since 10: a profiler, which is never called. */
 
 static leeway_nccl_result init_v10(leeway_nccl_logger logger, leeway_nccl_profiler profiler) {
   (void)profiler;

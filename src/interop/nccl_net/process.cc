@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// NCCL's communicator is being destroyed, or aborted.
+// Longest wait of finalize(): NCCL's communicator is being destroyed, or aborted.
 constexpr auto kFinalizeTime = std::chrono::seconds(2);
 
 }  // namespace
@@ -100,7 +100,7 @@ Result<std::unique_ptr<Connection>> Process::connect(const nccl::UniqueId& id) {
   return made;
 }
 
-// What NCCL does not ask for any more, since it gave its communicator up.
+// Drops connections for which NCCL has not asked for kMeetingTime: it gave its communicator up.
 void Process::drop_abandoned(Clock::time_point now) {
   for (auto& [name, pending] : pending_) {
     if (now - pending.asked > nccl::kMeetingTime) drop_in_background(std::move(pending.connecting));

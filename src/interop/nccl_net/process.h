@@ -1,5 +1,5 @@
-// What a process has once: the environment's settings, devices, the listener of all its handles,
-// and connections that are being made.
+// State of which a process has one: the environment's settings, devices, the listener of all its
+// handles, and connections that are being made.
 #pragma once
 
 #include <map>
@@ -24,15 +24,15 @@ struct Listener {
   bool accepted = false;
 };
 
-// Thread-safe. Of a fork's child a new one.
+// Thread-safe. A forked child has a new one.
 class Process {
  public:
   static Process& get();
 
   // Reads the environment, the first time. Each call is ended by a finalize().
   Status init();
-  // The last one gives up what is being made, and waits two seconds at most until connections that
-  // were closed have left.
+  // The last call gives up connections that are being made. It waits at most 2 s until connections
+  // that were closed have left.
   void finalize();
 
   // After init(). Never changes.
@@ -41,7 +41,7 @@ class Process {
 
   // `device` is one of devices().
   Result<std::unique_ptr<Listener>> listen(int device);
-  // As Connecting::poll(): begins with the first call for a handle, and ends with its result.
+  // As Connecting::poll(). Begins with the first call for a handle, and ends with its result.
   Result<std::unique_ptr<Connection>> connect(const nccl::UniqueId& id);
 
  private:
@@ -57,8 +57,8 @@ class Process {
   int users_ = 0;
   nccl::Settings settings_;
   std::vector<Device> devices_;
-  // One for all listeners, as long as there is one: a port and a thread. Its secret is in all their
-  // handles.
+  // One server (a port and a thread) for all listeners, while there is a listener. Its secret is in
+  // all their handles.
   std::weak_ptr<TcpRendezvous> server_;
   std::array<std::uint8_t, 32> secret_{};
   std::map<std::string, Pending> pending_;  // by the handle's nonce

@@ -1,6 +1,5 @@
-// The store of a listener elsewhere, as its handle names it. Which of the handle's addresses
-// answers is found out when the store is first used, on the thread that joins: NCCL's must not
-// block.
+// The store of a listener elsewhere, as its handle names it. The store's first use finds out which
+// of the handle's addresses answers. That happens on the thread that joins: NCCL's must not block.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ class Reach final : public Rendezvous {
  public:
   explicit Reach(nccl::UniqueId id) : id_(std::move(id)) {}
 
-  // Whether the listener's process has answered.
+  // Returns true once the listener's process has answered.
   bool reached() const { return reached_.load(std::memory_order_relaxed); }
 
   Status put(std::string_view key, ByteSpan value) override;

@@ -18,8 +18,8 @@ constexpr std::size_t kArrivalsMax = 256;
 // empty-handed.
 constexpr int kLostBatchesMax = 4;
 
-// What a checksum of ours covers. The rest is the transport's to keep intact: where that fails,
-// nobody would notice.
+// Returns the bytes that a checksum of ours covers. The transport must keep the others intact:
+// nobody would notice a fault in them.
 MutableByteSpan summed_part(MutableByteSpan bytes, const PacketAddress& address) {
   return address.payload_summed ? bytes : bytes.first(wire::kDataHeaderBytes);
 }
@@ -53,8 +53,8 @@ std::size_t FaultTransport::receive(std::span<Received> out) {
   release_overdue(now);
   release_delayed(now, output);
   hand_out_ready(output, 0);
-  // What the inner transport lent stays valid only until its next receive(), so a batch of which
-  // something was handed out is the last one.
+  // Bytes that the inner transport lent stay valid only until its next receive(). So a batch of
+  // which something was handed out is the last one.
   for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0;
        ++batch) {
     if (output.filled > 0) break;

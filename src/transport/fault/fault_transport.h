@@ -2,8 +2,8 @@
 //
 // Each datagram that arrives is looked up by its address and lost, corrupted in place, delayed,
 // held back behind later ones or handed out twice. A datagram that does not decode passes
-// untouched: it has no address to decide by. Sending is passed through. Nothing is held for ever:
-// what is to be overtaken but is not, leaves after kReorderHold.
+// untouched: it has no address to decide by. Sending is passed through. Nothing is held for ever: a
+// datagram that waits to be overtaken and is not, leaves after kReorderHold.
 #pragma once
 
 #include <functional>
@@ -61,7 +61,7 @@ class FaultTransport final : public DatagramTransport {
   TransportCounters counters() const override { return inner_->counters(); }
 
   const FaultCounters& fault_counters() const { return faults_; }
-  // The same as rows: "injected_lost_data", ...
+  // Returns the counters as rows: "injected_lost_data", ...
   std::vector<std::pair<std::string, std::uint64_t>> named_fault_counters() const;
 
   DatagramTransport& inner() { return *inner_; }

@@ -20,7 +20,7 @@ struct Held {
   Rank from = kNoRank;
   std::uint32_t bytes = 0;
   Ecn ecn = Ecn::none;
-  impairment::Fate fate;  // what is still to happen to it
+  impairment::Fate fate;  // faults that are still to happen to it
   Instant due;            // when it is released at the latest
 };
 
@@ -28,8 +28,8 @@ class HeldPool {
  public:
   HeldPool(std::size_t slots, std::size_t datagram_bytes);
 
-  // Copies the datagram into a free slot. Nothing if no slot is free or the datagram is larger than
-  // one.
+  // Copies the datagram into a free slot. Returns nullopt if no slot is free or the datagram is
+  // larger than one.
   std::optional<HeldIndex> keep(const Received& datagram);
   void free(HeldIndex index) { free_.push_back(index); }
 

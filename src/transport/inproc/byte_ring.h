@@ -1,8 +1,9 @@
 // A bounded queue of datagrams in one piece of memory, whose front can be read in place.
 //
-// Records lie one after the other and never wrap: what does not fit before the end starts over at
-// the front. Reading and releasing are separate steps, so that a reader can work on records while a
-// writer appends behind them. Not synchronised: the owner does that (see inproc_transport.cc).
+// Records lie one after the other and never wrap: a record that does not fit before the end starts
+// over at the front. Reading and releasing are separate steps, so that a reader can work on records
+// while a writer appends behind them. Not synchronised: the owner does that (see
+// inproc_transport.cc).
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,12 @@ class ByteRing {
   // Bytes a datagram takes in the ring.
   static std::size_t record_bytes(std::size_t datagram_bytes);
 
-  // Appends a record and returns its memory for the caller to fill; nothing when the ring is full.
+  // Appends a record and returns its memory for the caller to fill. Returns nullopt if the ring is
+  // full.
   std::optional<MutableByteSpan> append(Rank from, std::size_t datagram_bytes);
 
-  // The next unread record; nothing when all are read. Its memory stays until release_read().
+  // Returns the next unread record, or nullopt when all are read. Its memory stays until
+  // release_read().
   std::optional<Received> read();
   // Gives the memory of all records read so far back to append().
   void release_read();

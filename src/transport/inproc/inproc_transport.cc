@@ -22,8 +22,8 @@ constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 // Most datagrams that one receive() lends.
 constexpr std::size_t kLentMax = 64;
 
-// The queue proper; what is lent, so that it does not shrink the queue; and one more, because the
-// padding where records start over at the front is less than a record.
+// Room for the queue proper, for lent datagrams, so that they do not shrink the queue, and for one
+// more: the padding where records start over at the front is less than a record.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams =
       std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);

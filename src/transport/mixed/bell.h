@@ -1,5 +1,5 @@
-// What processes that share memory send each other over UDP (WIRE 11.5): bells that wake, and the
-// refusal of a ring. Too short to be a datagram of Leeway's.
+// Datagrams over UDP between processes that share memory (WIRE 11.5): bells that wake, and the
+// refusal of a ring. They are too short to be datagrams of Leeway's.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ struct Bell {
   static constexpr std::size_t kBytes = 16;
 
   Kind kind = Kind::ring;
-  std::uint64_t nonce = 0;  // what the sender has put into its ring; 0: it has none yet
+  // the nonce that the sender has put into its ring, or 0 before it has one
+  std::uint64_t nonce = 0;
 
   std::array<std::byte, kBytes> encode() const {
     std::array<std::byte, kBytes> out;
@@ -28,7 +29,7 @@ struct Bell {
     return out;
   }
 
-  // Nothing for what is none.
+  // Returns nullopt for a datagram that is no bell.
   static std::optional<Bell> decode(ByteSpan datagram) {
     std::uint32_t magic = 0;
     std::uint32_t raw_kind = 0;

@@ -50,7 +50,7 @@ void MixedTransport::meet(Rank rank, const Pair& pair, std::uint64_t nonce) {
   if (pair.creator) (void)attach(rank);
 }
 
-// Whether the pair's rings are mapped.
+// Maps the pair's rings, if they are not. Returns true if they are mapped.
 bool MixedTransport::attach(Rank rank) {
   Peer& peer = *peers_[rank];
   if (peer.attached) return true;
@@ -109,8 +109,8 @@ std::size_t MixedTransport::send(std::span<const Train> trains) {
   return taken;
 }
 
-// What either lends stays valid until its next call. The order alternates, so that neither starves
-// the other.
+// Datagrams that a transport lends stay valid until its next call. The order alternates, so that
+// neither starves the other.
 std::size_t MixedTransport::receive(std::span<Received> out) {
   std::size_t filled = 0;
   const bool wide = is_wide_due();

@@ -6,8 +6,8 @@
 // for a proof; datagrams go by the wide way until then.
 //
 // Everybody sleeps in the wide transport. A process that puts something into the ring of a sleeper
-// rings a bell there: one short datagram, which wakes whoever waits for its socket. The wide
-// transport must copy in send() (borrowed() is always 0).
+// rings a bell there: one short datagram, which wakes the process that waits for its socket. The
+// wide transport must copy in send() (borrowed() is always 0).
 #pragma once
 
 #include <functional>
@@ -46,15 +46,15 @@ class MixedTransport final : public DatagramTransport {
   void meet(Rank rank, const Pair& pair, std::uint64_t nonce);
   bool knows(Rank peer) const { return peer < peers_.size() && peers_[peer] != nullptr; }
 
-  // No proof is going on.
+  // Returns true if no proof is going on.
   bool settled() const { return open_ == 0; }
-  // Whether trains to the peer go through memory now.
+  // Returns true if trains to the peer go through memory now.
   bool is_near(Rank peer) const {
     return peer < near_.size() && near_[peer] != 0 && shm_->reaches(peer);
   }
-  // Whether they are said to be of one host and one user.
+  // Returns true if both are said to be of one host and one user.
   bool may_be_near(Rank peer) const { return knows(peer) && peers_[peer]->here; }
-  // Why trains do not go through memory, for people.
+  // Returns why trains do not go through memory, for people.
   const std::string& obstacle(Rank peer) const { return peers_[peer]->obstacle; }
 
   std::string_view name() const override { return "mixed"; }
@@ -115,7 +115,7 @@ class MixedTransport final : public DatagramTransport {
   bool wide_first_ = false;  // at the next receive()
   std::uint32_t wide_skipped_ = 0;
   std::uint64_t bells_heard_ = 0;
-  std::uint64_t bells_refused_ = 0;  // of peers that have no ring
+  std::uint64_t bells_refused_ = 0;  // bells of peers that have no ring
 };
 
 }  // namespace leeway::transport

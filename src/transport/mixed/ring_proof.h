@@ -26,7 +26,7 @@ namespace leeway::transport {
 
 class RingProof {
  public:
-  // Bells are repeated after so long, and after twice as long each time, up to kEveryMax.
+  // Bells are repeated after kEvery, and after twice as long each time, up to kEveryMax.
   static constexpr Duration kEvery = std::chrono::milliseconds(2);
   static constexpr Duration kEveryMax = std::chrono::milliseconds(200);
   // A pair that has proved nothing by then stays with UDP.
@@ -34,7 +34,7 @@ class RingProof {
 
   enum class Standing : std::uint8_t { open, proven, refused };
 
-  // `nonce`: random, never 0; what this process puts into its ring.
+  // `nonce`: random, never 0; this process puts it into its ring.
   RingProof(Instant now, std::uint64_t nonce)
       : nonce_(nonce), until_(now + kPatience), bell_at_(now) {}
 
@@ -54,13 +54,16 @@ class RingProof {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }
 
-  // The nonce to be put into the ring, once for each that was found there and claimed by a bell.
+  // Returns the nonce to be put into the ring, once for each that was found there and claimed by a
+  // bell.
   std::optional<std::uint64_t> echo_due() const;
   void on_echoed() { echoed_ = *found_; }
-  // Whether the peer was given its proof, too: the bells that it rings from now on only wake.
+  // Returns true if the peer was given its proof, too. The bells that it rings from now on only
+  // wake.
   bool gave() const { return echoed_.has_value(); }
 
-  // Whether a bell is to be rung now: it is noted as rung. Refused when patience is over.
+  // Returns true if a bell is to be rung now, and notes it as rung. The proof counts as refused
+  // once patience is over.
   bool poll_bell(Instant now);
   Instant next_wake() const;
 

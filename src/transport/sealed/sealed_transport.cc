@@ -180,7 +180,7 @@ void SealedTransport::prepare_messages(Instant now) {
   }
 }
 
-// The slots are a ring: what goes on at its beginning is a call of its own.
+// The slots are a ring: trains that go on at its beginning need a call of their own.
 void SealedTransport::flush() {
   while (taken_ < sealed_) {
     const std::size_t first = slot_of(taken_);
@@ -210,7 +210,7 @@ std::size_t SealedTransport::receive(std::span<Received> out) {
   return kept;
 }
 
-// Whether it is the core's.
+// Returns true if the datagram is for the core.
 bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   const seal::Associations::Opened opened =
       seals_.open_from_anywhere(now, datagram.from, datagram.bytes);
@@ -239,7 +239,8 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   return false;
 }
 
-// Whether it is the core's: it is forwarded to another, or was forwarded to this process.
+// Returns true if the datagram is for the core. It is to be forwarded to another process, or was
+// forwarded to this one.
 bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {
@@ -266,7 +267,8 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
   return true;
 }
 
-// Part of what it asked was not forwarded, if any: the process is told what would be.
+// Some datagrams that it asked to forward were not, if there is a share: it is told the rate that
+// would be.
 void SealedTransport::send_share(Instant now, Rank to) {
   const auto share = forwarding_.share_for(now, to);
   if (!share) return;

@@ -39,8 +39,8 @@ class SealedTransport final : public DatagramTransport {
   SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
                   const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
-  // What is sealed for this peer and opened of it from now on. Between send() and receive() calls.
-  // `name`: by which its other peers know it; 0: they do not. `meeting`:
+  // Sets the keys for datagrams to and from this peer from now on. Between send() and receive()
+  // calls. `name`: by which its other peers know it, or 0 if they do not. `meeting`:
   // seal::Associations::meet().
   void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
             std::uint64_t name = 0, const keys::Key& meeting = {});
@@ -58,17 +58,20 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
-  // Whether operations are open: peers hear of this process more often then.
+  // Says whether operations are open: peers hear of this process more often then.
   void set_busy(bool busy) {
     if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
   }
-  // Traffic to a peer goes elsewhere since the call before; nothing: no more.
+  // Returns the next peer whose traffic goes elsewhere since the call before, or nullopt if there
+  // is no more.
   std::optional<seal::Roaming::Move> poll_move();
-  // Through whom datagrams go to the peer; kNoRank: straight to its address.
+  // Returns the relay through which datagrams go to the peer, or kNoRank if they go straight to its
+  // address.
   Rank relay_of(Rank slot) const {
     return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
   }
-  // Bits a second that may leave this process, of which others may have a share; 0: nobody knows.
+  // Sets the bits a second that may leave this process, of which others may have a share; 0 while
+  // unknown.
   void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
   // Bytes that were forwarded for others since the call before.
   std::uint64_t take_forwarded() {
@@ -76,13 +79,14 @@ class SealedTransport final : public DatagramTransport {
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
-  // How much may go through a relay from now on, as it said; nullopt: no more changes.
+  // Returns the next change of the share that may go through a relay, as the relay said, or nullopt
+  // if there is no more.
   std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
   const seal::RelayShares& shares() const { return shares_; }
   const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
 
   const seal::Counters& seal_counters() const { return seals_.counters(); }
-  // The same as rows: "sealed", "opened", "refused_forged", ...
+  // Returns the counters as rows: "sealed", "opened", "refused_forged", ...
   std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
 
  private:
@@ -110,7 +114,7 @@ class SealedTransport final : public DatagramTransport {
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
   const std::unique_ptr<DatagramTransport> inner_;
-  Whereabouts* const where_;  // the same, if it has addresses; or null
+  Whereabouts* const where_;  // inner_, if it has addresses; or null
   const ClockFunction clock_;
   const std::string name_;
   TransportLimits limits_;
@@ -124,11 +128,11 @@ class SealedTransport final : public DatagramTransport {
   std::vector<std::byte> forwarding_bytes_;
   std::vector<seal::Roaming::Move> moves_;
   std::vector<SealedTrain> trains_;   // slots that were never needed have no memory
-  std::vector<Train> ready_;          // of the trains in trains_
-  std::uint64_t sealed_ = 0;          // trains, ever
-  std::uint64_t taken_ = 0;           // of these, by the inner transport
-  std::uint64_t released_ = 0;        // of these, no longer borrowed by it
-  std::uint64_t first_ = 0;           // which lies in slot 0
+  std::vector<Train> ready_;          // views of the trains in trains_
+  std::uint64_t sealed_ = 0;          // trains sealed so far
+  std::uint64_t taken_ = 0;           // trains that the inner transport took
+  std::uint64_t released_ = 0;        // trains that it no longer borrows
+  std::uint64_t first_ = 0;           // number of the train that lies in slot 0
   std::uint64_t to_strangers_ = 0;    // trains that were dropped
   std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that nobody had sealed
 };

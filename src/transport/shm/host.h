@@ -1,6 +1,6 @@
-// What tells whether two processes may share memory: the same kernel, since it was started, and the
-// same user. Containers of one host have one kernel; whether they see the same files only a trial
-// says (transport/mixed/ring_proof.h).
+// The identity that tells whether two processes may share memory: the same kernel, since it was
+// started, and the same user. Containers of one host have one kernel. Only a trial says whether
+// they see the same files (transport/mixed/ring_proof.h).
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Host {
   std::uint32_t user = 0;            // effective user id
 };
 
-// kUnsupported: the kernel does not tell.
+// Returns kUnsupported if the kernel does not tell.
 Result<Host> this_host(const char* boot_id_file = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace leeway::transport

@@ -76,8 +76,8 @@ class Named {
   std::map<std::string, int> handles_;
 };
 
-// A new file with a lock that says that its maker lives. Whoever looks for stale files may have had
-// the lock first, and then has removed the file. -1: errno says why.
+// Makes a new file with a lock that says that its maker lives. A process that looks for stale files
+// may have had the lock first, and then has removed the file. Returns -1 on failure, with errno.
 int make_locked(const std::string& path) {
   while (true) {
     const int handle =

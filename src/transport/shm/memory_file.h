@@ -46,14 +46,15 @@ class MemoryFile {
   MemoryFile(MemoryFile&& other) noexcept { *this = std::move(other); }
   MemoryFile& operator=(MemoryFile&& other) noexcept;
 
-  // A new one. kUnsupported: no such folder, or the name is taken; kResourceExhausted: no room. The
-  // first one of a process removes what processes left behind that were killed.
+  // Creates a new file. Returns kUnsupported if there is no such folder, or the name is taken, and
+  // kResourceExhausted if there is no room. The first call of a process removes the files that
+  // killed processes left behind.
   static Result<MemoryFile> create(const std::string& folder, const std::string& name,
                                    std::size_t bytes);
-  // A peer's. kUnavailable: there is none (yet); kMismatch: it is not what a process of this user
-  // makes.
+  // Opens a peer's file. Returns kUnavailable if there is none (yet), and kMismatch if it is not
+  // what a process of this user makes.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name);
-  // The same of so many bytes: another size is a kMismatch.
+  // As open() without a size, for a file of `bytes` bytes: another size is a kMismatch.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name,
                                  std::size_t bytes);
   // Removes files of this user's, named "leeway-...", whose makers have ended: a maker holds a lock

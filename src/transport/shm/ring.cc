@@ -10,8 +10,8 @@
 namespace leeway::transport {
 namespace {
 
-// What the peer can change is read once, into memory of ours. The fence keeps the compiler from
-// reading it again later.
+// Reads once, into memory of ours, bytes that the peer can change. The fence keeps the compiler
+// from reading them again later.
 template <typename T>
 T copied_out(const std::byte* from) {
   T value;
@@ -40,7 +40,7 @@ bool RingWriter::put(RecordKind kind, std::uint64_t nonce) {
   return true;
 }
 
-// Where the record's bytes go, with its head in front of them. Null: no room.
+// Returns where the record's bytes go, with its head in front of them, or null if there is no room.
 std::byte* RingWriter::place_for(const RecordHead& head) {
   const std::size_t bytes = record_bytes(head.bytes);
   if (!has_room(bytes)) return nullptr;
@@ -113,8 +113,8 @@ std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copi
   return filled;
 }
 
-// Takes the head of the next record. False: it breaks the ring. A nonce is taken at once, and
-// leaves no train.
+// Takes the head of the next record. Returns false if it breaks the ring. A nonce is taken at once,
+// and leaves no train.
 bool RingReader::open_record(std::uint64_t written) {
   std::byte* const record = memory_.data + (read_ & (memory_.bytes - 1));
   const auto head = copied_out<RecordHead>(record);

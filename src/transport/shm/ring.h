@@ -39,7 +39,7 @@ struct RingMemory {
   std::size_t bytes = 0;  // a power of two
 };
 
-// What a record is. The numbers are far apart, so that a stray write is not taken for another kind.
+// Kind of a record. The numbers are far apart, so that a stray write is not taken for another kind.
 enum class RecordKind : std::uint32_t {
   train = 0x6E617274,      // datagrams
   challenge = 0x6C616863,  // a nonce of the writer's
@@ -49,8 +49,8 @@ enum class RecordKind : std::uint32_t {
 // In front of each record.
 struct RecordHead {
   std::uint32_t kind = 0;
-  std::uint32_t bytes = 0;          // behind this head
-  std::uint32_t segment_bytes = 0;  // of a train; else 0
+  std::uint32_t bytes = 0;          // bytes behind this head
+  std::uint32_t segment_bytes = 0;  // length of a train's datagrams; 0 in other records
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(RecordHead) == 16);
@@ -74,23 +74,25 @@ class RingWriter {
  public:
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
 
-  // Lays a record behind those that are there. False: there is no room, or the ring is broken.
+  // Appends a record. Returns false if there is no room, or the ring is broken.
   bool put(const Train& train);
   bool put(RecordKind kind, std::uint64_t nonce);
 
-  // Shows the reader all that was put. Afterwards reader_sleep() is to be asked.
+  // Shows the reader all records that were put. Afterwards reader_sleep() is to be asked.
   void publish();
   bool published() const { return shown_ == written_; }
 
-  // The number of the reader's sleep: 0 while it is awake. It changes from sleep to sleep.
+  // Returns the number of the reader's sleep, or 0 while it is awake. It changes from sleep to
+  // sleep.
   std::uint32_t reader_sleep() const;
-  // Whether the reader has still to release something that was shown.
+  // Returns true if the reader has still to release something that was shown.
   bool unread();
 
-  // Before and after waiting for room of so many bytes. False: there is room already.
+  // Call these before and after waiting for room of `bytes` bytes. begin_waiting() returns false if
+  // there is room already.
   bool begin_waiting(std::size_t bytes);
   void end_waiting();
-  // The reader's position when it was looked at last: a number that grows while the reader lives.
+  // Returns the reader's position at the latest look: a number that grows while the reader lives.
   std::uint64_t released() const { return released_; }
 
   bool broken() const { return broken_; }
@@ -102,7 +104,7 @@ class RingWriter {
 
   const RingMemory memory_;
   std::uint64_t written_ = 0;   // bytes ever put
-  std::uint64_t shown_ = 0;     // of these, published
+  std::uint64_t shown_ = 0;     // bytes of `written_` that were published
   std::uint64_t released_ = 0;  // as the reader said last
   std::uint32_t waits_ = 0;     // odd while waiting
   bool broken_ = false;
@@ -111,9 +113,9 @@ class RingWriter {
 // The reading side. One thread at a time.
 class RingReader {
  public:
-  // Datagrams of at most so many bytes are copied out of the shared memory: all that control is
-  // then judged and used from the same bytes. Longer ones are data, whose header is read once and
-  // whose payload is copied or summed once.
+  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory: all control datagrams
+  // are then judged and used from the same bytes. Longer ones are data, whose header is read once
+  // and whose payload is copied or summed once.
   static constexpr std::size_t kCopiedBytesMax = 1024;
 
   // Trains with datagrams of more than `datagram_bytes_max` break the ring.
@@ -121,9 +123,9 @@ class RingReader {
       : memory_(memory), datagram_bytes_max_(datagram_bytes_max) {}
 
   // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for the
-  // shorter ones, kCopiedBytesMax for each element of `out`. What is lent stays until release().
+  // shorter ones, kCopiedBytesMax for each element of `out`. Lent datagrams stay until release().
   std::size_t read(Rank from, std::span<Received> out, std::byte* copies);
-  // Gives back all that read() has lent. Whether there was anything.
+  // Gives back all that read() has lent. Returns true if there was anything.
   bool release();
 
   // The number of the writer's wait for room: 0 while it does not wait. After release().
@@ -134,7 +136,7 @@ class RingReader {
   std::optional<std::uint64_t> take_challenge() { return std::exchange(challenge_, std::nullopt); }
   std::optional<std::uint64_t> take_echo() { return std::exchange(echo_, std::nullopt); }
 
-  // Before and after sleeping. False: something is here already.
+  // Call these before and after sleeping. begin_sleep() returns false if something is here already.
   bool begin_sleep();
   void end_sleep();
   bool unread() const;
@@ -153,7 +155,7 @@ class RingReader {
   std::uint32_t sleeps_ = 0;    // odd while asleep
   bool broken_ = false;
   // The train that is being cut: all in private memory, checked.
-  std::byte* train_ = nullptr;  // null: none
+  std::byte* train_ = nullptr;  // its bytes; null between trains
   std::size_t train_bytes_ = 0;
   std::size_t segment_bytes_ = 0;
   std::size_t offset_ = 0;

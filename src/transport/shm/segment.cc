@@ -14,14 +14,14 @@
 namespace leeway::transport {
 namespace {
 
-// Of the heads of both rings, which lie in front of their data.
+// Bytes for the heads of both rings, which lie in front of their data.
 constexpr std::size_t kHeadsBytes = 4096;
 static_assert(2 * sizeof(RingHead) <= kHeadsBytes);
 
 constexpr std::size_t file_bytes(std::size_t ring_bytes) {
   return kHeadsBytes + 2 * ring_bytes;
 }
-// Each ring's data is there twice.
+// Each ring's data is mapped twice.
 constexpr std::size_t mapped_bytes(std::size_t ring_bytes) {
   return kHeadsBytes + 4 * ring_bytes;
 }

@@ -27,8 +27,8 @@ class Segment {
   static Result<Segment> create(const std::string& folder, const std::string& name,
                                 std::size_t ring_bytes);
 
-  // What the peer created. kUnavailable: there is no such name (yet); kMismatch: it is not what a
-  // process of this user makes.
+  // Opens the segment that the peer created. Returns kUnavailable if there is no such name (yet),
+  // and kMismatch if it is not what a process of this user makes.
   static Result<Segment> open(const std::string& folder, const std::string& name);
 
   // Takes the name away; the memory stays with those who have it. No name is no error.
@@ -45,7 +45,7 @@ class Segment {
   std::size_t ring_bytes_ = 0;
 };
 
-// Whether files of the folder are memory that a process may have; the error is create()'s.
+// Returns ok if files of the folder are memory that a process may have, else create()'s error.
 Status check_shared_memory(const std::string& folder);
 
 }  // namespace leeway::transport

@@ -9,7 +9,7 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams that one receive() lends at most: there is memory for so many copies of short ones.
+// Datagrams that one receive() lends at most: there is memory for kLentMax copies of short ones.
 constexpr std::size_t kLentMax = 64;
 
 // How long wait() naps where nobody wakes this process.
@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// What was put is the reader's from now on, and a reader that sleeps is to be rung, once a sleep.
+// Shows the reader the records that were put. A reader that sleeps is to be rung, once a sleep.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// A bell that was lost leaves its peer asleep in front of what is there for it.
+// A bell that was lost leaves its peer asleep although something is there for it.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {
@@ -207,7 +207,7 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// False, once: what send() had no room for is taken or lost now.
+// Returns false once, when the records that send() had no room for can be taken, or are lost.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

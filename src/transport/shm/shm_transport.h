@@ -5,9 +5,9 @@
 // not move for kStall loses what is sent to it meanwhile, as a network would lose it: other peers
 // must not wait for a process that was stopped or killed.
 //
-// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. Who has a
-// way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers that
-// poll_bell() names.
+// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. A transport
+// with a way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers
+// that poll_bell() names.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace leeway::transport {
 struct ShmCounters {
   std::uint64_t broken = 0;   // pairs of rings in which the peer broke a rule
   std::uint64_t stalled = 0;  // trains lost because their reader did not move
-  std::uint64_t bells = 0;    // that were to be rung
+  std::uint64_t bells = 0;    // bells that were to be rung
   std::uint64_t full = 0;     // how often send() fell short
 };
 
@@ -34,38 +34,39 @@ class ShmTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A reader that leaves its ring full for so long does not live: longer than a busy machine keeps
-  // a process from running, shorter than a peer time-out.
+  // A reader that leaves its ring full for kStall does not live: longer than a busy machine keeps a
+  // process from running, shorter than a peer time-out.
   static constexpr Duration kStall = std::chrono::milliseconds(100);
-  // A bell that was not heeded for so long is rung again, since UDP may lose it. Twice as long
-  // after each time, up to kBellEveryMax.
+  // A bell that the peer did not answer for kBellEvery is rung again, since UDP may lose it. Twice
+  // as long after each time, up to kBellEveryMax.
   static constexpr Duration kBellEvery = std::chrono::milliseconds(1);
   static constexpr Duration kBellEveryMax = std::chrono::milliseconds(100);
 
-  // kResourceExhausted: the process has too many files open.
+  // Returns kResourceExhausted if the process has too many files open.
   static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
                                                     std::size_t datagram_bytes_max);
 
-  // From now on the peer is reached through the segment. `creator`: of the segment is this process.
+  // Reaches the peer through the segment from now on. `creator`: this process created the segment.
   // Once a peer.
   void attach(Rank peer, Segment segment, bool creator);
-  // Whether trains to the peer are taken: it is attached, and its rings are in order.
+  // Returns true if trains to the peer are taken: it is attached, and its rings are in order.
   bool reaches(Rank peer) const {
     return peer < by_rank_.size() && by_rank_[peer] != nullptr && !by_rank_[peer]->broken();
   }
 
   // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
-  // False: the ring is full, or there is none.
+  // put_nonce() returns false if the ring is full, or there is none.
   bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
-  // receive() came across some since this was asked last.
+  // Returns true if receive() found nonces since the call before.
   bool nonces_seen() { return std::exchange(nonces_seen_, false); }
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Who sleeps while there is something for it, or waits for room that it has now.
+  // Returns a peer to ring: it sleeps while there is something for it, or waits for room that it
+  // has now.
   std::optional<Rank> poll_bell();
-  // False: do not sleep, something is here, or there is room to send again. Else end_sleep() is
-  // to follow, at next_wake() at the latest.
+  // Returns false if this process must not sleep: something is here, or there is room to send
+  // again. Else end_sleep() must follow, at next_wake() at the latest.
   bool begin_sleep();
   void end_sleep();
   Instant next_wake() const;
@@ -93,9 +94,9 @@ class ShmTransport final : public DatagramTransport {
     RingWriter writer;
     RingReader reader;
     bool counted_broken = false;
-    // Bytes that send() had no room for; 0: it had
+    // Bytes that send() had no room for, or 0
     std::size_t blocked_bytes = 0;
-    // Since when the reader has been where it is while the ring is full
+    // The reader's position while the ring is full, and the time since when it has been there
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
     // The sleep and the wait of the peer that were rung for, and when to ring again
@@ -122,10 +123,10 @@ class ShmTransport final : public DatagramTransport {
   const ClockFunction clock_;
   TransportLimits limits_;
   std::vector<std::unique_ptr<Peer>> by_rank_;
-  std::vector<Peer*> peers_;  // those that are attached
-  std::size_t first_ = 0;     // of peers_, at the next receive()
+  std::vector<Peer*> peers_;  // peers that are attached
+  std::size_t first_ = 0;     // index in peers_ where the next receive() begins
   std::vector<std::byte> copies_;
-  std::vector<Peer*> lent_;  // whose memory the last receive() lent
+  std::vector<Peer*> lent_;  // peers whose memory the last receive() lent
   bool bells_ = false;       // some peer's bell is set
   bool nonces_seen_ = false;
   // No peer is to be rung again before

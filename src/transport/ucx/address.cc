@@ -14,7 +14,7 @@ struct Wrapping {
   std::uint8_t ucx_major = 0;
   std::uint8_t ucx_minor = 0;
   std::uint8_t reserved = 0;
-  std::uint32_t crc = 0;  // of UCP's bytes
+  std::uint32_t crc = 0;  // checksum of UCP's bytes
 };
 
 Wrapping wrapping_of(ByteSpan worker_address) {

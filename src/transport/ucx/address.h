@@ -14,11 +14,11 @@ namespace leeway::transport {
 
 std::vector<std::byte> wrap_ucx_address(ByteSpan worker_address);
 
-// UCP's bytes in `wrapped`. Refused, naming `rank`: what is damaged, too long, or of another
-// version of UCX.
+// Returns UCP's bytes in `wrapped`. Refuses, naming `rank`, an address that is damaged, too long,
+// or of another version of UCX.
 Result<ByteSpan> unwrap_ucx_address(ByteSpan wrapped, Rank rank, std::size_t bytes_max);
 
-// The same for all who have the same addresses, and nobody else's.
+// Returns a digest that is the same for all ranks with the same addresses, and for no others.
 std::uint64_t ucx_group_digest(std::span<const std::vector<std::byte>> by_rank);
 
 }  // namespace leeway::transport

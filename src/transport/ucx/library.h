@@ -1,4 +1,4 @@
-// What UCX does to the whole process, tamed so that a library may use it. What UCX prints is kept
+// UCX's effects on the whole process, tamed so that a library may use it. UCX's messages are kept
 // for our error texts. Its signal handlers are removed. Its settings are ours, unless the user's
 // environment (UCX_*) says otherwise.
 #pragma once
@@ -22,7 +22,7 @@ struct UcxSetting {
   const char* variable = name;
 };
 
-// Whether the user chose any.
+// Returns true if the user set a UCX variable whose name has this ending.
 bool ucx_variable_set(std::string_view ending);
 
 // Reads UCX's configuration from the environment and changes what the environment does not name.

@@ -7,7 +7,7 @@
 
 namespace leeway::transport {
 
-// Of the active messages; a worker of ours has no other.
+// Number of the active messages; a worker of ours has no other.
 inline constexpr unsigned kUcxMessageId = 0;
 
 // Both ends have the same byte order: UCX itself does not connect others.

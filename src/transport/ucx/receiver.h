@@ -30,9 +30,9 @@ class UcxReceiver {
   std::size_t receive(std::span<Received> out);
   // Gives everything back; before the worker goes.
   void close();
-  // True if something arrived that receive() has not given out.
+  // Returns true if something arrived that receive() has not given out.
   bool pending() const { return arrived_ != lent_; }
-  // Lets UCX work once, unless too much has arrived already. True if UCX did anything.
+  // Lets UCX work once, unless too much has arrived already. Returns true if UCX did anything.
   bool progress();
 
   void add_to(TransportCounters& counters) const;

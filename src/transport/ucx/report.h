@@ -1,5 +1,5 @@
-// What UCX tells people about itself, read by a program: up to 1.13 its API has no other word about
-// devices and lanes.
+// UCX's reports about itself for people, read by a program: up to 1.13 its API says nothing else
+// about devices and lanes.
 #pragma once
 
 #include <ucp/api/ucp.h>

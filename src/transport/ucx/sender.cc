@@ -46,7 +46,7 @@ Status UcxSender::connect(ucp_worker_h worker, std::span<const ByteSpan> address
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(addresses[rank].data());
-    // Peer error handling would rule shared memory out. What a dead peer costs without it is
+    // Peer error handling would rule shared memory out. The cost of a dead peer without it is
     // bounded here, and the protocol names the peer by its deadline.
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     params.err_handler = {on_failure, nullptr};
@@ -80,7 +80,7 @@ std::size_t UcxSender::send(std::span<const Train> trains) {
   return trains.size();
 }
 
-// Whether slots are left for a whole train.
+// Returns true if slots are left for a whole train.
 bool UcxSender::room() {
   constexpr std::size_t kTrainDatagrams = 64;
   if (outstanding_ + kTrainDatagrams <= kSlots) return true;
@@ -88,7 +88,7 @@ bool UcxSender::room() {
   return outstanding_ + kTrainDatagrams <= kSlots;
 }
 
-// False: lost.
+// Returns false if the datagram is lost.
 bool UcxSender::send_one(Rank to, SliceCursor start, std::size_t bytes) {
   if (waiting_[to] >= kSlotsPerPeer) return false;
   Slot& slot = *free_;

@@ -35,7 +35,7 @@ class UcxSender {
                  std::uint64_t group);
 
   std::size_t send(std::span<const Train> trains);
-  // True if datagrams wait for their device.
+  // Returns true if datagrams wait for their device.
   bool blocked() const { return outstanding_ > 0; }
   // Lets UCX work until no datagram waits or `timeout` has passed.
   void drain(Duration timeout);
@@ -47,15 +47,15 @@ class UcxSender {
   // A datagram that UCX has not gathered completely.
   struct Slot {
     UcxSender* owner = nullptr;
-    SliceCursor start;          // of the datagram in the train, unless
-    bool copied = false;        // it is in
+    SliceCursor start;          // place of the datagram in its train
+    bool copied = false;        // the datagram's bytes are in `copy` instead
     std::byte* copy = nullptr;  // room for a datagram
     std::size_t bytes = 0;
     Slot* next_free = nullptr;
     Rank to = kNoRank;
   };
-  // Datagrams that may wait, for all peers and for one. Credits allow one window of datagrams under
-  // way to a peer, so a peer with more waiting here has stopped.
+  // Datagrams that may wait, for all peers and for one. Credits allow one window of datagrams in
+  // flight to a peer, so a peer with more waiting here has stopped.
   static constexpr std::size_t kSlots = 1024;
   static constexpr std::size_t kSlotsPerPeer = 256;
   // Smaller datagrams are copied before they are sent: UCX puts them into the descriptor itself, at

@@ -1,4 +1,4 @@
-// What UCX can use on this host, for `leeway doctor`.
+// The devices and transports that UCX can use on this host, for `leeway doctor`.
 #pragma once
 
 #include <string>
@@ -17,8 +17,9 @@ struct UcxResource {
 // The library's version: "1.13.1".
 std::string ucx_version();
 
-// What a worker would choose from, as the user's environment (UCX_TLS, UCX_NET_DEVICES, ...) leaves
-// it. Takes some milliseconds. kUnavailable: UCX finds nothing that it can use.
+// Returns the transports that a worker would choose from, as the user's environment (UCX_TLS,
+// UCX_NET_DEVICES, ...) leaves them. Takes some milliseconds. Returns kUnavailable if UCX finds
+// nothing that it can use.
 Result<std::vector<UcxResource>> list_ucx_transports();
 
 }  // namespace leeway::transport

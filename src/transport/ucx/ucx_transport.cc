@@ -19,15 +19,16 @@ constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kTrainBytesMax = 65507;
 constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
-// What its senders together may have on their way to a rank; nothing is dropped unless it stops.
-// Half of what its queue of 64 messages holds in shared memory. An all-reduce of 16 MiB between 8
-// ranks takes 39.2 ms with half a MiB, 33.5 with one, 35.7 with two (4 ranks: 14.4, 14.0, 13.9).
+// Bytes that all senders together may have in flight to a rank; nothing is dropped unless the rank
+// stops. Half of the capacity of its queue of 64 messages in shared memory. An all-reduce of 16 MiB
+// between 8 ranks takes 39.2 ms with half a MiB, 33.5 with one, 35.7 with two (4 ranks: 14.4, 14.0,
+// 13.9).
 constexpr std::size_t kReceiveBytes = 1u << 20;
 
-// How long UCX is asked again where it can neither sleep nor do anything.
+// Interval at which UCX is asked where it can neither sleep nor do anything.
 constexpr Duration kNap = std::chrono::microseconds(100);
 
-// What is still waiting when the transport goes.
+// Time for datagrams that still wait when the transport is destroyed.
 constexpr Duration kFarewell = std::chrono::milliseconds(10);
 
 }  // namespace

@@ -42,18 +42,20 @@ class UcxTransport final : public DatagramTransport {
   // inside.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self);
 
-  // What UCX's event descriptor does, for the proof that it wakes this rank (wake_proof.h). wait()
-  // is for everybody else.
+  // The outcome of a sleep on UCX's event descriptor, for the proof that it wakes this rank
+  // (wake_proof.h). Other callers use wait().
   enum class Sleep : std::uint8_t { refused, woken, timed_out };
-  // Sleeps on UCX's descriptor alone. `refused`: something is there already or is still being sent.
+  // Sleeps on UCX's descriptor alone. Returns `refused` if something is there already or is still
+  // being sent.
   Sleep sleep(Duration timeout);
-  // Whether the descriptor is ready, or becomes so within `timeout`, without being armed anew.
+  // Returns true if the descriptor is ready, or becomes so within `timeout`, without being armed
+  // anew.
   bool signalled(Duration timeout) const;
 
-  // What UCP chose towards a peer: "posix/memory", "tcp/eth0", "rc_mlx5/mlx5_0:1", ...; empty when
-  // it does not say.
+  // Returns the lanes that UCP chose towards a peer: "posix/memory", "tcp/eth0",
+  // "rc_mlx5/mlx5_0:1", ... No lanes if UCP does not say.
   std::vector<std::string> lanes(Rank peer) const;
-  // Whether every other rank is reached by more than TCP: then limits().intact holds.
+  // Returns true if every other rank is reached by more than TCP: then limits().intact holds.
   bool better_than_tcp() const;
 
   std::string_view name() const override { return "ucx"; }

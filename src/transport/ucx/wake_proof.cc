@@ -181,7 +181,7 @@ void UcxWakeProof::take(const Received& datagram) {
   Message message;
   if (datagram.bytes.size() != sizeof(message)) return;
   std::memcpy(&message, datagram.bytes.data(), sizeof(message));
-  if (message.mark != kMark) return;  // of a rank that is done and goes on
+  if (message.mark != kMark) return;  // a datagram of a rank whose proof is done, and which goes on
   Heard& heard = heard_[datagram.from];
   heard.hello |= message.kind == Kind::hello;
   heard.done |= message.kind == Kind::done;

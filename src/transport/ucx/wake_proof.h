@@ -40,7 +40,7 @@ class UcxWakeProof {
   // finished after `timeout`. A few milliseconds for a few ranks, about half a millisecond more for
   // each further rank.
   Status run(Duration timeout);
-  // The same, for a caller who may take his call back: it fails soon then.
+  // As run(), for a caller who may take his call back: it fails soon then.
   Status run(Duration timeout, std::stop_token stop) {
     stop_ = std::move(stop);
     return run(timeout);
@@ -51,18 +51,18 @@ class UcxWakeProof {
   struct Message {
     std::uint32_t mark;
     Kind kind;
-    std::uint32_t attempt;   // of ask and answer
-    std::uint32_t delay_us;  // of ask
-    std::uint32_t sleeper;   // the failure that the sender knows of; kNoRank: none
+    std::uint32_t attempt;   // number of the attempt, in ask and answer
+    std::uint32_t delay_us;  // delay of the answer, in ask
+    std::uint32_t sleeper;   // sleeping rank of the failure that the sender knows of, or kNoRank
     std::uint32_t waker;
   };
-  struct Heard {  // from one rank: what has not been used yet
+  struct Heard {  // news from one rank that has not been used yet
     bool hello = false;
     bool verdict = false;
     bool done = false;
-    std::uint32_t asked = 0;  // attempt; 0: nothing
+    std::uint32_t asked = 0;  // number of the attempt that the peer asks for, or 0
     std::uint32_t delay_us = 0;
-    std::uint32_t answered = 0;  // attempt
+    std::uint32_t answered = 0;  // number of the attempt that the peer answered
   };
   enum class Outcome { proven, unclear, failed, out_of_time };
 

@@ -27,11 +27,10 @@ constexpr UcxSetting kSettings[] = {
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // What takes a datagram in one piece (like UCX's own size, a cache line more than a power of
-    // two),
-    // and how many of those are mapped at a time: 2 MiB. 4 times UCX's own 8,256 bytes: an
-    // all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over
-    // TCP.
+    // The size of a datagram in one piece (like UCX's own size, a cache line more than a power of
+    // two), and the number of pieces that are mapped at a time: 2 MiB. 4 times UCX's own 8,256
+    // bytes: an all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory,
+    // 0.72 over TCP.
     {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
@@ -65,8 +64,8 @@ Status check_file_size() {
                        static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-// A worker starts a thread and asserts that it has it. So many must be free, as other ranks of this
-// process and this user take some meanwhile.
+// A worker starts a thread and asserts that it has it. kFreeMin threads must be free, as other
+// ranks of this process and this user take some meanwhile.
 Status check_threads() {
   constexpr int kFreeMin = 8;
   std::latch counted(1);
@@ -85,7 +84,7 @@ Status check_threads() {
 // and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
 constexpr std::size_t kUsualDatagramBytes = 8128;
 
-// Whether the segments of everything that may carry messages between ranks are ours.
+// Returns true if the segments of every transport that may carry messages between ranks are ours.
 bool segments_are_ours(const std::vector<std::string>& resources) {
   constexpr std::string_view kOurs[] = {"posix/", "sysv/", "tcp/"};
   constexpr std::string_view kNoMessages[] = {"self/", "cma/", "knem/"};
@@ -101,7 +100,8 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 }  // namespace
 
 Status UcxWorker::open() {
-  static std::mutex one_at_a_time;  // what is counted as free stays so
+  // keeps descriptors and threads that were counted as free from being taken meanwhile
+  static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   if (Status status = check_descriptors(); !status.ok()) return status;
   if (Status status = check_threads(); !status.ok()) return status;

@@ -28,7 +28,7 @@ class UcxWorker {
   // memory for each and copy them together.
   std::size_t datagram_bytes_max() const { return datagram_bytes_max_; }
 
-  // What ucp_ep_create() of a peer needs.
+  // Returns the address that ucp_ep_create() of a peer needs.
   Result<std::vector<std::byte>> address() const;
 
  private:

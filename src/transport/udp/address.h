@@ -15,8 +15,8 @@ namespace leeway::transport {
 
 using UdpAddress = asio::ip::udp::endpoint;
 
-// The same address for rooms without sockets, and back. Nothing: a socket of that protocol cannot
-// send there.
+// Convert an address for rooms without sockets, and back. udp_address() returns nullopt if a socket
+// of that protocol cannot send there.
 NetworkAddress network_address(const UdpAddress& address);
 NetworkAddress network_address(const sockaddr_storage& address);
 std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio::ip::udp& protocol);
@@ -24,7 +24,7 @@ std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio:
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);
 
-// What loopback is taken for: a host's own memory, or a network that somebody tries out on it.
+// The treatment of loopback: as a host's own memory, or as a network that somebody tries out on it.
 enum class Loopback : std::uint8_t { memory, network };
 
 // Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the

@@ -31,7 +31,7 @@ MemoryInfo memory_info_of(int socket) {
   return info;
 }
 
-// The next word of a line; empty: the line is over.
+// Takes the next word of a line. Returns no characters at the line's end.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(" \t\n"));

@@ -1,7 +1,7 @@
-// A filter in the kernel for a socket that hears sealed datagrams only (WIRE 8.7). What a stranger
-// sends dies before it takes room in the receive buffer and before this process is woken.
+// A filter in the kernel for a socket that hears sealed datagrams only (WIRE 8.7). A stranger's
+// datagrams die before they take room in the receive buffer and before they wake this process.
 //
-// The kernel counts what its filter drops together with what found the buffer full.
+// The kernel counts what its filter drops together with datagrams that found the buffer full.
 // ReceiveDrops tells the two apart.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace leeway::transport {
 
-// From now on the kernel keeps a datagram only if it has the form of a sealed one and the high half
-// of its tag is that of `tag_base`. No right is needed for this. False: this kernel cannot.
+// Makes the kernel keep a datagram only if it has the form of a sealed one and the high half of its
+// tag is that of `tag_base`. No right is needed for this. Returns false if this kernel cannot.
 bool keep_sealed_only(int socket, std::uint32_t tag_base);
 
-// The value of a column in a table as /proc/net/snmp has it: a row of names, and a row of numbers,
-// both after `row`. 0: not there.
+// Returns the value of a column in a table as /proc/net/snmp has it: a row of names, and a row of
+// numbers, both after `row`. Returns 0 if it is not there.
 std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column);
-// The same of /proc/net/snmp6: a name and a number on each line.
+// Returns a value of /proc/net/snmp6, which has a name and a number on each line.
 std::uint64_t snmp6_value(std::string_view table, std::string_view name);
 
 // Datagrams that the kernel dropped at a socket.
@@ -41,8 +41,8 @@ class ReceiveDrops {
   // what waits now do not fill the buffer.
   Counted count(std::uint64_t backlog);
 
-  // Of `drops` more at this socket while all sockets of the network namespace overflowed
-  // `overflows` times more: so many at most found this socket's buffer full.
+  // Splits `drops` further drops at this socket, while all sockets of the network namespace
+  // overflowed `overflows` times more: at most `overflows` of them found this socket's buffer full.
   static Counted split(std::uint64_t drops, std::uint64_t overflows);
 
  private:

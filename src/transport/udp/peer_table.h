@@ -65,7 +65,7 @@ class PeerTable {
   std::vector<UdpAddress> addresses_;
   UdpAddress group_;
   std::vector<Slot> slots_;  // power of two
-  std::size_t used_ = 0;     // of them
+  std::size_t used_ = 0;     // slots in use
 };
 
 }  // namespace leeway::transport

@@ -21,8 +21,8 @@ constexpr std::size_t kCacheLine = 64;
 // empty-handed, so that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
-// What the kernel accounts for a message, at most: a page beside each datagram, and a coalesced
-// message has datagrams of 512 bytes and more.
+// Bound on the memory that the kernel accounts for a message: a page beside each datagram, and a
+// coalesced message has datagrams of 512 bytes and more.
 constexpr std::uint64_t kMemoryOfMessage = 4096;
 constexpr std::uint64_t kMemoryPerByte = 9;
 
@@ -30,8 +30,8 @@ constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// What the kernel notes beside a message. Without a segment's size it is one datagram; all of a
-// coalesced message have one mark.
+// The kernel's notes beside a message. Without a segment's size it is one datagram; all datagrams
+// of a coalesced message have one mark.
 struct Notes {
   std::size_t segment = 0;
   Ecn ecn = Ecn::none;
@@ -87,8 +87,8 @@ UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes
 std::size_t UdpReceiver::receive(std::span<Received> out) {
   if (out.empty()) return 0;
   std::size_t filled = hand_out(out);
-  // Buffers are refilled only when this call has lent nothing yet: what it lends must survive until
-  // the next call.
+  // Buffers are refilled only when this call has lent nothing yet: lent datagrams must survive
+  // until the next call.
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch)
     filled = hand_out(out);
   return filled;
@@ -120,7 +120,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   while (current_ < arrived_ && filled < out.size()) {
     const std::size_t total = messages_[current_].msg_len;
     if (open_ || open_message()) {
-      // An empty datagram is handed on too: what it is worth is the wire format's business.
+      // An empty datagram is handed on too: the wire format judges it.
       do {
         const std::size_t bytes = std::min(segment_, total - offset_);
         out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}, ecn_};
@@ -136,7 +136,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Looks at a message once; false when its datagrams are refused.
+// Looks at a message once. Returns false if its datagrams are refused.
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
   const Notes notes = notes_of(message);

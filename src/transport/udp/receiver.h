@@ -36,7 +36,7 @@ class UdpReceiver {
     return names_[at / buffer_bytes_];
   }
 
-  // Where the latest datagram of an unknown address came from; no port: none came.
+  // Returns where the latest datagram of an unknown address came from; without a port if none came.
   const sockaddr_storage& last_stranger() const { return stranger_; }
 
   // As DatagramTransport::receive(); one system call at most while strangers keep away.
@@ -45,8 +45,8 @@ class UdpReceiver {
   // Datagrams lie in the arena that receive() has had no room to hand out.
   bool pending() const { return current_ < arrived_; }
 
-  // The kernel's memory, at most, that the socket's queue had since the last call: of what was read
-  // one batch after the other, without the queue being empty in between.
+  // Returns a bound on the kernel's memory that the socket's queue had since the last call: for
+  // messages read one batch after the other, without the queue being empty in between.
   std::uint64_t take_backlog();
 
   bool coalescing() const { return coalescing_; }

@@ -156,7 +156,7 @@ std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
   return count;
 }
 
-// Cuts the slices at datagram borders: a datagram is as many pieces as slices it touches.
+// Cuts the slices at datagram borders: a datagram has a piece for each slice that it touches.
 std::size_t UdpSender::lay_out_datagrams(const Train& train) {
   const std::size_t count = datagrams_of(train);
   LEEWAY_ASSERT(count <= kTrainDatagramsMax && train.slices.size() <= kTrainSlicesMax);

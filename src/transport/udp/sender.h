@@ -42,15 +42,16 @@ class UdpSender {
   // As DatagramTransport::send().
   std::size_t send(std::span<const Train> trains);
 
-  // True if the system had no room at the last send(), or the rest of a train waits here. The
-  // caller calls flush() when the socket is writable.
+  // Returns true if the system had no room at the last send(), or the rest of a train waits here.
+  // The caller calls flush() when the socket is writable.
   bool blocked() const { return blocked_; }
-  // Sends the rest of a train that the system took in part. False if some of it still waits.
+  // Sends the rest of a train that the system took in part. Returns false if some of it still
+  // waits.
   bool flush();
 
-  // Whether any peer's trains are one message.
+  // Returns true if trains to any peer go out as one message.
   bool segmentation() const { return segmentation_; }
-  // Those to this peer go datagram by datagram: its route cannot segment.
+  // Returns true if trains to this peer go datagram by datagram, because its route cannot segment.
   bool is_plain(Rank to) const {
     return !plain_.empty() && std::find(plain_.begin(), plain_.end(), to) != plain_.end();
   }

@@ -36,9 +36,9 @@ std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   return option(socket, SOL_SOCKET, plain);
 }
 
-// Fragments multiply loss: one lost fragment loses the datagram. With PROBE the kernel refuses what
-// is longer than the interface's own MTU. With DO it would also believe messages of routers, which
-// anybody can forge, and refuse what the path carries.
+// Fragments multiply loss: one lost fragment loses the datagram. With PROBE the kernel refuses
+// datagrams longer than the interface's own MTU. With DO it would also believe messages of routers,
+// which anyone can forge, and refuse datagrams that the path carries.
 void forbid_fragments(int socket, bool v6) {
   if (v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);

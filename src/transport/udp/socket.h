@@ -10,16 +10,16 @@
 namespace leeway::transport {
 
 struct UdpSocketRequest {
-  UdpAddress local;              // port 0: the kernel chooses
+  UdpAddress local;              // the kernel chooses a port for port 0
   std::size_t buffer_bytes = 0;  // per direction
   bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;        // UDP_GRO, if the kernel has it
-  // Others on this host may listen at the same address: multicast groups only
+  // Other sockets of this host may listen at the same address: multicast groups only
   bool shared = false;
 };
 
-// What came of it. Buffer sizes are in the kernel's own account, which charges every datagram for
-// its bookkeeping.
+// The properties of the socket that was opened. Buffer sizes are in the kernel's own account, which
+// charges every datagram for its bookkeeping.
 struct UdpSocketGrant {
   bool segmentation = false;
   bool coalescing = false;
@@ -32,8 +32,8 @@ struct UdpSocketGrant {
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
 
-// What leaves from now on may be marked by queues instead of dropped (ECT(0)): only for senders
-// that slow down for marks.
+// Lets queues mark this socket's datagrams instead of dropping them, from now on (ECT(0)). Only for
+// senders that slow down for marks.
 void allow_marks(asio::ip::udp::socket& socket, bool v6);
 
 // Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of

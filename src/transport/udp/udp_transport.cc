@@ -40,7 +40,8 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
                        limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
-// No message at all: nothing is sent or received, but a filter of system calls (seccomp) answers.
+// Calls with no message at all: nothing is sent or received, but a filter of system calls (seccomp)
+// answers.
 Status check_calls(int socket) {
   mmsghdr none{};
   const char* refused = nullptr;
@@ -156,8 +157,8 @@ Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
   return {};
 }
 
-// What either socket lends stays valid until the next call. They are asked in turns, so that
-// neither starves the other.
+// Datagrams that a socket lends stay valid until the next call. The sockets are asked in turn, so
+// that neither starves the other.
 std::size_t UdpTransport::receive(std::span<Received> out) {
   if (group_receiver_ == nullptr) return receiver_.receive(out);
   group_first_ = !group_first_;

@@ -29,8 +29,9 @@ namespace leeway::transport {
 
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
-  std::uint16_t port = 0;  // 0: the kernel chooses
-  // Largest payload; 0: what the interface of bind_address carries (path_datagram_bytes)
+  std::uint16_t port = 0;  // the kernel chooses for port 0
+  // Largest payload, or 0 for the one that the interface of bind_address carries
+  // (path_datagram_bytes)
   std::size_t datagram_bytes = 0;
   Loopback loopback = Loopback::network;       // as path_datagram_bytes
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
@@ -80,15 +81,15 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
 
   std::optional<LengthRefusal> take_refusal() override { return sender_.take_refusal(); }
 
-  // Whether trains go out as one message, but for those to peers whose route refuses.
+  // Returns true if trains go out as one message, except those to peers whose route refuses.
   bool segmentation() const { return sender_.segmentation(); }
   bool coalescing() const { return receiver_.coalescing(); }
-  // Junk dies in the kernel.
+  // Returns true if the kernel drops junk datagrams.
   bool filtered() const { return filtered_; }
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
-  // Loopback is memory of the host: what leads through it arrives as it was sent.
+  // Loopback is memory of the host: datagrams through it arrive as they were sent.
   const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;

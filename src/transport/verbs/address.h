@@ -28,7 +28,7 @@ struct VerbsAddress {
   LinkLayer link = LinkLayer::ethernet;
   std::uint16_t lid = 0;         // address within an InfiniBand subnet; 0 on Ethernet
   std::uint32_t queue_pair = 0;  // 24 bits
-  std::uint32_t queue_key = 0;   // what a datagram must carry to be let in
+  std::uint32_t queue_key = 0;   // key that a datagram must carry to be let in
   Gid gid{};
   friend auto operator<=>(const VerbsAddress&, const VerbsAddress&) = default;
 };

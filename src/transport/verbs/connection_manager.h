@@ -37,7 +37,7 @@ class ConnectionManager {
   // Once. Waits for the fabric's answer, at most five seconds.
   Result<Joined> join(const VerbsPort& port, const asio::ip::address& group);
 
-  // Takes the events that are here; true once the device was removed.
+  // Takes the events that are here. Returns true once the device was removed.
   bool device_removed();
 
  private:

@@ -38,7 +38,7 @@ const char* fatal(ibv_event_type type) {
     case IBV_EVENT_CQ_ERR:
       return "its completion queue overflowed";
     default:
-      return nullptr;  // ports that go down come back; what is lost meanwhile is repaired
+      return nullptr;  // ports that go down come back; packets lost meanwhile are repaired
   }
 }
 

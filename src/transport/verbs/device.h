@@ -27,8 +27,8 @@ struct QueueSizes {
   std::size_t inline_bytes = 0;  // 0 where the driver takes none
 };
 
-// How large the queues of a port should be: as many receives as `receive_bytes` are datagrams of
-// its MTU, as far as the device allows. Nothing when it allows too few to be of use.
+// Returns how large the queues of a port should be: `receive_bytes` over its MTU receives, as far
+// as the device allows. Returns nullopt if it allows too few to be of use.
 std::optional<QueueSizes> queue_sizes(const VerbsPort& port, std::size_t receive_bytes);
 
 // The receives, of `entries`, that full datagrams may count on; the rest is for control datagrams
@@ -60,7 +60,7 @@ class VerbsDevice {
   // Why the device can never be used again; nullptr while it can.
   const char* take_events();
 
-  // What is needed to send to a peer. `rank` is for the text of an error.
+  // Returns the handle for sending to a peer. `rank` is for the text of an error.
   Result<AddressHandle> route_to(const VerbsAddress& peer, std::size_t rank) const;
 
   // Receives the group's datagrams from now on, and makes the way to it. Once.

@@ -78,7 +78,7 @@ VerbsPeers::Key VerbsPeers::key_of(const ibv_wc& completion, const std::byte* he
     key.gid = kMapped;
     std::memcpy(key.gid.data() + kMappedBytes, header + kIpv4SourceOffset, 4);
   }
-  return key;  // of an IPv6 datagram to an IPv4 group: nobody's
+  return key;  // an IPv6 datagram to an IPv4 group matches nobody
 }
 
 Rank VerbsPeers::find(const ibv_wc& completion, const std::byte* header) const {

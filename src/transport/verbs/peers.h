@@ -34,7 +34,7 @@ class VerbsPeers {
   Rank find(const ibv_wc& completion, const std::byte* header) const;
 
  private:
-  // What identifies a sender: its queue pair and its GID, or its LID where there is no GID.
+  // Identifies a sender: its queue pair and its GID, or its LID where there is no GID.
   struct Key {
     Gid gid{};
     std::uint32_t lid = 0;

@@ -63,7 +63,7 @@ std::size_t VerbsReceiver::receive(std::span<Received> out) {
   if (out.empty() || abandoned_) return 0;
   std::size_t filled = 0;
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax; ++batch) {
-    post_again();  // nothing is lent out: what the last call handed out is the caller's no more
+    post_again();  // the caller has no claim any more on what the last call handed out
     if (!fetch()) break;
     filled = hand_out(out);
   }
@@ -101,7 +101,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Whether the datagram is a peer's, and then what receive() says of it.
+// Returns true if the datagram is a peer's, and sets what receive() says of it.
 bool VerbsReceiver::admit(const ibv_wc& completion, Received& out) {
   std::byte* const start = slot(completion.wr_id);
   const std::size_t bytes = completion.byte_len;

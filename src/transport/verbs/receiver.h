@@ -1,7 +1,8 @@
 // The receiving half of the verbs transport: a ring of posted slots, one datagram each.
 //
 // A slot is a network header, which the device writes in front of every datagram, and the datagram.
-// What receive() hands out lies in its slot until the next receive(), which posts it again.
+// A datagram that receive() hands out lies in its slot until the next receive(), which posts it
+// again.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -38,7 +39,7 @@ class VerbsReceiver {
   // As DatagramTransport::receive().
   std::size_t receive(std::span<Received> out);
 
-  // Looks for arrivals. True if there are some that receive() has not handed out.
+  // Looks for arrivals. Returns true if there are some that receive() has not handed out.
   bool pending();
 
   // Why the queue pair cannot be used any more; nullptr while it can.
@@ -60,7 +61,7 @@ class VerbsReceiver {
   std::byte* const slots_;
   const VerbsPeers& peers_;
 
-  std::vector<ibv_recv_wr> requests_;  // of every slot, laid out once
+  std::vector<ibv_recv_wr> requests_;  // a request for every slot, laid out once
   std::vector<ibv_sge> pieces_;
   std::vector<std::uint32_t> used_;  // slots whose datagrams were handed out or refused
   std::size_t used_count_ = 0;

@@ -30,8 +30,8 @@ Status device_closed(const std::string& device, int error);
 // named), or none can be opened.
 Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports);
 
-// What is wrong with a port that was found: down, no RoCE v2 GID for the address, an MTU below
-// Leeway's least datagram. Nothing when it can be used.
+// Returns what is wrong with a port that was found: down, no RoCE v2 GID for the address, an MTU
+// below Leeway's least datagram. Returns nullopt if it can be used.
 std::optional<Status> unusable(const VerbsPort& port, const asio::ip::address& address);
 
 // `what` ("receive ring", ...) of `bytes` could not be registered or made; `error` is errno and
@@ -51,7 +51,8 @@ Status failed(const VerbsPort& port, const char* what, int error);
 // The device went away or broke; `why` in words.
 Status device_gone(const VerbsPort& port, const char* why);
 
-// What this process may lock into memory (RLIMIT_MEMLOCK).
+// Returns the bytes that this process may lock into memory (RLIMIT_MEMLOCK), or nullopt if there is
+// no limit.
 std::optional<std::size_t> locked_memory_limit();
 
 }  // namespace leeway::transport::refusal

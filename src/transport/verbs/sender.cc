@@ -77,7 +77,7 @@ void VerbsSender::lay_out(const Train& train) {
   trains_[trains_posted_++ % trains_.size()] = {posted_, reads};
 }
 
-// Whether the device will read the train's own memory.
+// Returns true if the device will read the train's own memory.
 bool VerbsSender::gather(ibv_send_wr& request, SliceCursor& cursor, std::size_t bytes) {
   const std::size_t entry = (request.wr_id - 1) % requests_.size();
   const SliceCursor start = cursor;
@@ -144,7 +144,8 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// What remains is not complete, so that the ring is never longer than the queue.
+// Drops the trains that the device no longer reads, in order. Those that remain are not complete,
+// so that the ring is never longer than the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

@@ -42,7 +42,7 @@ class VerbsSender {
   // Counts what it does in `counters`.
   VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters);
 
-  // Of every rank; kEveryRank's is given with `group`.
+  // Sets the destination of every rank; kEveryRank's is given with set_group().
   void set_destinations(std::vector<Destination> by_rank) { destinations_ = std::move(by_rank); }
   void set_group(const Destination& group) { group_ = group; }
 
@@ -52,7 +52,7 @@ class VerbsSender {
 
   // The queue was full at the last send(), or memory is being read: the next completion matters.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
-  // Takes the completions that are here. True if there were any.
+  // Takes the completions that are here. Returns true if there were any.
   bool collect();
   // Takes completions until everything sent is out, at most `limit`.
   void drain(Duration limit);
@@ -91,10 +91,10 @@ class VerbsSender {
   std::vector<ibv_sge> pieces_;        // sizes_.pieces of each request
   std::vector<TrainEnd> trains_;       // a ring too: no train is shorter than a datagram
 
-  std::uint64_t posted_ = 0;     // datagrams
-  std::uint64_t completed_ = 0;  // of these
+  std::uint64_t posted_ = 0;     // datagrams posted so far
+  std::uint64_t completed_ = 0;  // datagrams of `posted_` that are complete
   std::uint64_t trains_posted_ = 0;
-  std::uint64_t trains_settled_ = 0;  // no longer read
+  std::uint64_t trains_settled_ = 0;  // trains that are no longer read
   bool full_ = false;
   bool abandoned_ = false;
   const char* failure_ = nullptr;

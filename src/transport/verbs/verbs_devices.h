@@ -33,14 +33,14 @@ struct VerbsPort {
   bool active = false;
   std::string state;              // "PORT_ACTIVE", "PORT_DOWN", ...
   std::size_t mtu_bytes = 0;      // payload of the largest datagram now: 256 to 4,096
-  std::size_t mtu_bytes_max = 0;  // what the hardware can do
+  std::size_t mtu_bytes_max = 0;  // the hardware's largest MTU
   std::uint16_t lid = 0;
   std::size_t queue_entries_max = 0;  // requests of one queue, and their completions
   std::size_t pieces_max = 0;         // pieces that one datagram may be gathered from
   std::vector<VerbsGid> gids;
 };
 
-// One row for every port, by device and port; empty where there is no RDMA device.
+// Returns one row for every port, by device and port; no rows without an RDMA device.
 std::vector<VerbsPort> list_verbs_ports();
 
 // The port `number` of an open device.

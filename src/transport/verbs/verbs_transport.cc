@@ -161,7 +161,8 @@ void VerbsTransport::wait(Duration timeout) {
   look_for_failure();
 }
 
-// Asks the device to tell of what comes; false when something has come already, or failed.
+// Asks the device to tell of arrivals. Returns false if something has come already, or if asking
+// failed.
 bool VerbsTransport::ask_for_completions() {
   if (!asked_receive_) asked_receive_ = ibv_req_notify_cq(device_->receive_completions(), 0) == 0;
   if (!asked_send_ && sender_->waits()) {

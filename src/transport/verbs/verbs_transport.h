@@ -26,8 +26,8 @@
 namespace leeway::transport {
 
 struct VerbsOptions {
-  asio::ip::address bind_address;  // of an RDMA port's interface
-  std::size_t datagram_bytes = 0;  // largest payload; 0: the port's MTU
+  asio::ip::address bind_address;  // address of an RDMA port's interface
+  std::size_t datagram_bytes = 0;  // largest payload, or 0 for the port's MTU
   // Payload of the receive ring, as far as the device allows. Together with the send buffer it fits
   // into the 8 MiB that a process may usually lock into memory.
   std::size_t receive_bytes = 4u << 20;

@@ -61,7 +61,7 @@ constexpr Code kNotFound = 500;
 constexpr Code kNoMemory = 2;
 constexpr Code kInvalidDevice = 101;
 constexpr Code kCaptureForbids = 900;
-constexpr unsigned kThreadsMax = 1024;  // of a block
+constexpr unsigned kThreadsMax = 1024;  // in a block
 
 int number_of(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
@@ -95,7 +95,7 @@ thread_local bool calls_forbidden = false;
 thread_local std::vector<Context> current;
 thread_local int capture_mode = 0;
 
-// Of the process that called cuInit, and not of its forks.
+// Returns null in forks of the process that called cuInit.
 Double* ready(const char* name) {
   if (calls_forbidden) fault("%s is called by a thread that must not call CUDA", name);
   Double* const made = the_double.load();
@@ -323,7 +323,7 @@ Code cuStreamCreateWithPriority(StreamHandle* stream, unsigned, int) {
 
 Code cuStreamDestroy(StreamHandle stream) {
   ENTER(cuStreamDestroy);
-  delete stream;  // what it holds is still done
+  delete stream;  // work in its queue is still done
   return kSuccess;
 }
 
@@ -493,7 +493,7 @@ Code cuGraphRetainUserObject(Graph graph, UserObject object, unsigned count, uns
   return kSuccess;
 }
 
-// Of programs, beyond what Leeway calls.
+// Functions that programs call, and Leeway does not.
 
 Code cuStreamBeginCapture(StreamHandle stream, int mode) {
   ENTER(cuStreamBeginCapture);

@@ -1,4 +1,5 @@
-// What tests tell the driver double, and what they learn of it. Found by dlsym in its libcuda.so.1.
+// Functions by which tests control the driver double and inspect it. They find them by dlsym in its
+// libcuda.so.1.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-// How streams run from now on; between calls that wait for all of them. Environment variables say
-// it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1),
-// CUDA_DOUBLE_DEVICES (8; it does not change).
+// How streams run from now on. To be set between calls that wait for all of them. Environment
+// variables set it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8),
+// CUDA_DOUBLE_STREAM_WAITS (1), CUDA_DOUBLE_DEVICES (8; it does not change).
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
-  int stream_waits;  // 0: streams cannot write and wait for values
+  int stream_waits;  // if 0, streams cannot write and wait for values
 };
 void cuda_double_configure(const CudaDoubleSettings* settings);
 
@@ -22,7 +23,7 @@ void cuda_double_configure(const CudaDoubleSettings* settings);
 // device memory where cuda_double_alias() says. May be captured.
 leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
                                               void (*kernel)(void*), void* argument);
-// Where a kernel finds device memory of so many bytes. Ends the process if it is none.
+// Where a kernel finds `bytes` of device memory. Ends the process if it is none.
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
 // A kernel with one parameter, which cuLibraryGetKernel() finds in every image. `run` gets a copy

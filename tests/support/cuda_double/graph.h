@@ -1,4 +1,4 @@
-// What streams do, and graphs of it.
+// Work of streams, and graphs of it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Work {
 // In a stream's queue.
 struct Entry {
   Work work;
-  std::uint64_t sequence = 0;  // of all calls
+  std::uint64_t sequence = 0;  // among all calls
 };
 
 struct Node {
@@ -65,10 +65,10 @@ struct Capture {
   std::uint64_t id = 0;
   const Stream* origin = nullptr;
   bool guards = false;  // the mode forbids calls that may wait
-  std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();  // null after its end
-  std::shared_ptr<void> handle;                                     // of the graph, meanwhile
+  std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();  // reset to null at its end
+  std::shared_ptr<void> handle;  // handle of the graph while capture goes on
 
-  // Whether `node` comes before, or is, one of `tips`.
+  // Returns true if `node` comes before, or is, one of `tips`.
   bool reaches(const std::vector<std::size_t>& tips, std::size_t node) const {
     std::vector<std::size_t> left = tips;
     while (!left.empty()) {

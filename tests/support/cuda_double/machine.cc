@@ -22,7 +22,8 @@ constexpr int kModeRelaxed = 2;
 
 // The host writes words that streams wait for without a call: they are looked at again and again.
 constexpr microseconds kLookEvery{30};
-// How often, of so many, a stream lies for a while, and the device pauses.
+// A stream lies for a while in one of kLiesOneIn picks, and the device pauses in one of
+// kPausesOneIn.
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;
@@ -185,7 +186,7 @@ bool Machine::guarded() {
   return guarded_ > 0;
 }
 
-// What of the stream's next work can begin.
+// Adds the parts of the stream's next work that can begin.
 void Machine::add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out) {
   Work& next = stream->queue.front().work;
   if (next.graph == nullptr) {
@@ -289,7 +290,7 @@ void Machine::finish(const Pick& pick, std::unique_lock<std::mutex>& lock) {
   stream.queue.pop_front();
   ++stream.completed;
   changed_.notify_all();
-  // What a graph's end calls may take locks of its own.
+  // Functions that a graph's end calls may take locks of their own.
   lock.unlock();
   ended = {};
   lock.lock();

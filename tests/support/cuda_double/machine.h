@@ -21,9 +21,9 @@
 namespace cuda_double {
 
 struct Event {
-  // Of the last record: whether its stream got there. Whoever waits, waits for that record.
+  // Set once the last record's stream got there. A waiter waits for that record.
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
-  std::shared_ptr<Capture> capture;  // of the last record, where it was captured
+  std::shared_ptr<Capture> capture;  // capture in which the last record was made, if any
   std::vector<std::size_t> tips;
 };
 
@@ -61,13 +61,13 @@ class Machine {
   bool stream_waits();
 
  private:
-  // What a queue holds before calls have to wait, as CUDA's do.
+  // Most entries of a queue. Beyond this, calls have to wait, as CUDA's do.
   static constexpr std::size_t kQueueMax = 1024;
 
   // Something that can begin now.
   struct Pick {
     std::shared_ptr<Stream> stream;
-    std::size_t node = 0;  // of a graph
+    std::size_t node = 0;  // index in a graph
   };
   void device_loop(int device);
   void host_loop();

@@ -20,21 +20,21 @@ class Memory {
  public:
   explicit Memory(int devices);
 
-  // 0: none left. Filled with a pattern.
+  // Returns memory filled with a pattern, or 0 if none is left.
   Address allocate(int device, std::size_t bytes);
-  // False: not the beginning of device memory.
+  // Returns false if `memory` is not the beginning of device memory.
   bool free(Address memory);
   void* allocate_host(std::size_t bytes);
   bool free_host(void* memory);
 
   struct Kind {
-    unsigned type = 0;  // CUmemorytype; 0: the driver does not know it
+    unsigned type = 0;  // CUmemorytype; 0 if the driver does not know it
     int device = -1;
   };
   Kind kind_of(Address memory);
 
   // Where the double reads and writes: the other mapping of device memory, or host memory itself.
-  // fault(): part of it is in device space, and not of one allocation that stands.
+  // Calls fault() if part of it is in device space, and not of one live allocation.
   std::byte* resolve(Address memory, std::size_t bytes, const char* what);
 
  private:

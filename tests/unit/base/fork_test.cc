@@ -9,7 +9,7 @@
 namespace leeway {
 namespace {
 
-// What a forked child's function returns.
+// Returns the result of a function in a forked child.
 template <typename Function>
 int in_child(const Function& function) {
   const pid_t child = ::fork();
@@ -81,7 +81,7 @@ TEST(KeptFromChildren, AChildKeepsWhatWasReleased) {
   EXPECT_EQ(in_child([&] { return is_dev_null(pipe.ends[1]) ? 1 : 0; }), 0);
 }
 
-// Of the child's own, which has a number of its own.
+// In the child the guard's descriptor number may be that of a descriptor of its own.
 TEST(KeptFromChildren, AChildsGuardOfTheParentsDescriptorEndsQuietly) {
   Pipe pipe;
   auto* const kept = new KeptFromChildren(pipe.ends[1]);

@@ -108,7 +108,7 @@ TEST(LatencyWindowTable, KeepsTheMeanOfLatenciesUnderAThreshold) {
   }
 }
 
-// What an aborted micro-batch is known to have lasted is what makes the difference.
+// The known duration of aborted micro-batches makes the difference.
 TEST(LatencyWindowTable, IsNearerToTheTruthThanTheMeanOfWhatCompleted) {
   const Disturbed wild = run(true, 1.0);
   EXPECT_LT(wild.completed_mean_ns / wild.true_mean_ns, 0.97);

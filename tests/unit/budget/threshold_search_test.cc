@@ -139,7 +139,7 @@ TEST(BestThreshold, OfStepsThatTakeNoTimeIsNone) {
   EXPECT_EQ(group.best().effective_speedup, 0.0);
 }
 
-// What a rank's clock missed cannot make steps shorter than their compute time.
+// Time that a rank's clock missed cannot make steps shorter than their compute time.
 TEST(BestThreshold, TakesNoNegativeOverhead) {
   SimulatedGroup group = unit_vector();
   group.wall = Duration(1);
@@ -255,7 +255,7 @@ TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
   EXPECT_NEAR(search.evaluate(0).time_cut, 10.0 / 80, 1e-15);
 }
 
-// What the search expects of a threshold is what gates do with it, asked between passes or not.
+// The search expects of a threshold the steps that gates make of it, asked between passes or not.
 TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
   SimulatedGroup group = noisy(4, 6, 12, 8);
   for (std::int64_t& ns : group.ns) ns = (ns / 2 + 1) * 2;  // halves are exact

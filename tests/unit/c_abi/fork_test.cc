@@ -17,7 +17,7 @@ using testing::output_of;
 
 #define EXPECT_FORKED(call) EXPECT_FAILS(call, LEEWAY_UNAVAILABLE, "forked")
 
-// Of a blocking call, and of its twin: that hands out a work, which fails.
+// Checks a blocking call and its twin, which hands out a work that fails.
 #define EXPECT_BOTH_FORKED(name, ...)                          \
   do {                                                         \
     EXPECT_FORKED(leeway_##name(c, __VA_ARGS__, nullptr));     \

@@ -14,7 +14,7 @@ namespace {
 using testing::Group;
 using ::testing::HasSubstr;
 
-// What a program of a newer header gives.
+// The structure of a program with a newer header.
 struct NewerOptions {
   leeway_collective_options known = LEEWAY_COLLECTIVE_OPTIONS_INIT;
   std::uint64_t of_tomorrow = 0;

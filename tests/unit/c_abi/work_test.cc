@@ -12,7 +12,7 @@ using testing::Group;
 using testing::input_of;
 using testing::output_of;
 
-// One all_reduce of each rank, under way.
+// One all_reduce of each rank, in progress.
 struct Flight {
   explicit Flight(Group& group) : values(group.ranks.size()), works(group.ranks.size()) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
@@ -116,7 +116,7 @@ TEST(CWork, ACallbackMayFreeItsCommunicator) {
       ranks[0]));
   EXPECT_DONE(leeway_work_wait(works[0], nullptr));
   EXPECT_EQ(leeway_work_wait(idle, nullptr), LEEWAY_CANCELLED) << leeway_last_error();
-  // What the other rank is left with depends on what it had heard before.
+  // The result of the other rank depends on what it had heard before.
   leeway_work_wait(works[1], nullptr);
   for (leeway_work* work : {works[0], works[1], idle}) leeway_work_free(work);
   leeway_communicator_free(ranks[1]);

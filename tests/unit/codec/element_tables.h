@@ -1,7 +1,6 @@
-// What the small element formats mean, written down a second time: every magnitude as a double,
-// from the exponent bias and mantissa bits that the specifications state (OCP OFP8 1.0, OCP
-// MX 1.0), and the nearest of them by search. Doubles hold every magnitude and every midpoint
-// exactly.
+// The values of the small element formats, written down a second time: every magnitude as a double,
+// from the exponent bias and mantissa bits that the specifications state (OCP OFP8 1.0, OCP MX
+// 1.0), and the nearest of them by search. Doubles hold every magnitude and every midpoint exactly.
 #pragma once
 
 #include <algorithm>

@@ -68,7 +68,7 @@ inline std::vector<float> all_of(ValueKind kind, std::size_t count, std::uint32_
   return values;
 }
 
-// Of the same bits, or both NaN.
+// Returns true if all floats have equal bits, or are both NaN.
 inline bool same_floats(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(a, b, [](float x, float y) {
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||

@@ -37,7 +37,7 @@ TEST(EncodeStochastic, RoundsElementJWithByteJOfItsBlock) {
   constexpr std::size_t kBlock = 5;
   Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};
   place.first_element =
-      (kBlock - 1) * kRandomBlockElements;  // of an MX block of 32: its second half
+      (kBlock - 1) * kRandomBlockElements;  // the second half of an MX block of 32
   const auto bytes = random_bytes(place, kRoundingStream, kBlock);
   const Format format = stochastic(Codec::mxfp4);
   for (const int short_of_whole : {0, 1}) {

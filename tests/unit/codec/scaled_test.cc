@@ -1,4 +1,4 @@
-// What a block-scaled packet promises: where its bytes lie, what non-finite, zero and subnormal
+// Promises of a block-scaled packet: where its bytes lie, what non-finite, zero and subnormal
 // inputs become, that short packets are the start of long ones, and that nothing clips unless it
 // was asked to.
 #include "codec/scaled.h"
@@ -63,7 +63,7 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
 
 // ---- ties ----
 
-// What elements are multiples of, as the first packet of `bytes` says.
+// The quantum of elements, as the first packet of `bytes` says.
 double scale_of(const Format& format, std::span<const std::byte> bytes, std::size_t element) {
   const ScaledLayout layout = scaled_layout(format.options.codec);
   const std::size_t block = layout.block == 0 ? 0 : element / layout.block;
@@ -92,8 +92,8 @@ class ExactlyNearest {
   double tie(std::size_t code) const { return ties_[code]; }
   std::size_t size() const { return ties_.size(); }
 
-  // Whether `received` is the nearest multiple of the scale, and at a tie the even code's. Beside a
-  // tie, nearer than floats of the quotient tell, both neighbours are.
+  // Returns true if `received` is the nearest multiple of the scale, and at a tie the even code's.
+  // So close to a tie that floats of the quotient cannot tell, both neighbours are right.
   bool holds(double x, double scale, double received) const {
     const auto at = std::partition_point(ties_.begin(), ties_.end(),
                                          [&](double tie) { return tie * scale < std::abs(x); });

@@ -24,8 +24,8 @@ constexpr std::uint32_t kPatterns = 65536;
 #endif
 #endif
 
-// One of so many packets of patterns is tried, and one of so many places to shift patterns to.
-// Sanitizers make the test 20 times slower, and look for what does not depend on values.
+// One of kPacketStep packets of patterns is tried, and one of kShiftStep places to shift patterns
+// to. Sanitizers make the test 20 times slower, and find faults that do not depend on values.
 #if defined(LEEWAY_TEST_SANITIZED)
 constexpr std::size_t kPacketStep = 5;
 constexpr std::uint32_t kShiftStep = 63;
@@ -151,7 +151,7 @@ TYPED_TEST(SixteenBits, EveryLengthGivesTheBytesOfItsFloats) {
     std::vector<TypeParam> values;
     for (std::uint32_t i = 0; i < 600; ++i) {
       const auto bits = static_cast<std::uint32_t>(keyed_hash(3, i, 0, 0, 0));
-      const auto value = of_bits<TypeParam>(bits & 0xBFFF);  // of small magnitude
+      const auto value = of_bits<TypeParam>(bits & 0xBFFF);  // small magnitudes
       values.push_back(is_finite(value) ? value : TypeParam{});
     }
     for (const CodecOptions& options : all_options()) {

@@ -17,7 +17,7 @@ namespace leeway::codec {
 namespace {
 
 constexpr int kBytes = 256;               // values of a random byte
-constexpr double kBiasMax = 1.0 / 512.0;  // of a quantum: fractions are rounded to 1/256
+constexpr double kBiasMax = 1.0 / 512.0;  // quanta: fractions are rounded to 1/256
 
 // ---- one element ----
 

@@ -1,4 +1,4 @@
-// That everything is measured, not how fast it is.
+// Checks that everything is measured, not how fast it is.
 #include "codec/benchmark.h"
 
 #include <gtest/gtest.h>

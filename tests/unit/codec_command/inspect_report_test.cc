@@ -30,7 +30,7 @@ Inspection small_inspection() {
   return inspection;
 }
 
-std::size_t characters(const std::string& line) {  // of UTF-8
+std::size_t characters(const std::string& line) {  // in UTF-8
   return static_cast<std::size_t>(
       std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

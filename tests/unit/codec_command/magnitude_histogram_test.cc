@@ -62,7 +62,7 @@ TEST(HistogramBars, OneBinadeEachWhereTheyFit) {
   ASSERT_EQ(bars.size(), 4u);
   EXPECT_EQ(bars[0].first, 0);
   EXPECT_EQ(bars[0].share, 0.5);
-  EXPECT_EQ(bars[2].share, 0.0);  // nothing between 4 and 8
+  EXPECT_EQ(bars[2].share, 0.0);  // between 4 and 8 there is no value
   EXPECT_EQ(bars[3].last, 3);
 }
 

@@ -70,7 +70,7 @@ class AutomaticJob {
         ASSERT_TRUE(request->status.ok()) << request->status.c_str();
     }
   }
-  // What the call travelled as; the same on all ranks, or nothing.
+  // The codec with which the call travelled. Native if ranks report different ones.
   Codec used(std::size_t call) const {
     for (const Request* request : calls_[call]) {
       if (request->report.codec != calls_[call][0]->report.codec) return Codec::native;

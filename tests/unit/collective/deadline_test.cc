@@ -64,8 +64,8 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     // The stopped rank's shard: nobody reduced it
     EXPECT_EQ(request->report.elements_missing, 25024u);
   }
-  // Shard 0: ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3; the stopped owner's shard: no
-  // gradient.
+  // Shard 0 has ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3. The stopped owner's shard has
+  // no gradient.
   EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
@@ -212,7 +212,7 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   }
 }
 
-// What a peer's deadline cut is no death, and the report says that a deadline was why.
+// A result that a peer's deadline cut is no death. The report says that a deadline was why.
 TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
   for (const Delivery::Kind spread : {Delivery::Kind::exact, Delivery::Kind::bounded}) {
     EngineGroup group(GroupOptions{.size = 2});

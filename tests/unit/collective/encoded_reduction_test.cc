@@ -142,7 +142,7 @@ TEST(NearestReduction, KeepsItsBias) {
   Reducer reducer({.options = averaging("nvfp4:nearest")});
   reducer.run();
   const double one = reducer.mean_square_error();
-  EXPECT_GT(reducer.mean_square_error(reducer.average_of(5)), 0.9 * one);  // nothing random in it
+  EXPECT_GT(reducer.mean_square_error(reducer.average_of(5)), 0.9 * one);  // rounding is not random
 }
 
 TEST(ReducedNoise, ReportedIsWhatTheResultHas) {

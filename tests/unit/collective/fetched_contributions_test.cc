@@ -18,12 +18,12 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 
 constexpr int kFetchingRanks = 3;
-constexpr std::size_t kFetchedElements = 352;  // what a datagram of 1472 bytes holds
+constexpr std::size_t kFetchedElements = 352;  // elements in a datagram of 1472 bytes
 
 struct FetchedSetting {
   Estimator estimator = Estimator::horvitz_thompson;
   OperationKind operation = OperationKind::reduce_scatter;
-  std::size_t packets = 4;  // of each contribution to each owner
+  std::size_t packets = 4;  // packets of each contribution to each owner
   Delivery delivery = best_effort(10s);
 };
 
@@ -74,7 +74,7 @@ class Reduction {
  public:
   EngineGroup group;
   std::array<std::vector<float>, kFetchingRanks> results;
-  // What the network loses of rank 1's contribution to rank 0
+  // Chooses the packets of rank 1's contribution to rank 0 that the network loses.
   std::function<bool(const wire::DataHeader&)> loses = [](const wire::DataHeader& header) {
     return header.attempt == 0;
   };

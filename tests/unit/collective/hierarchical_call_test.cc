@@ -163,7 +163,7 @@ Buffers<float> lossy_call(int sites, int per_site, Estimator estimator, double l
 
 class Estimators : public ::testing::TestWithParam<Estimator> {};
 
-// What is lost between sites leaves the mean where it was; contributors are sites.
+// Losses between sites leave the mean where it was. Contributors are sites.
 TEST_P(Estimators, AreUnbiasedOverSites) {
   constexpr int kSites = 3;
   constexpr int kPerSite = 2;

@@ -43,7 +43,7 @@ TEST(Lobby, CopiesOfAGoodbyeDriveNothingOut) {
         EXPECT_EQ(dropped->slot, slot);
       }
     }
-    lobby.put({wire::PacketType::goodbye, 8}, 1, datagram);  // of another communicator
+    lobby.put({wire::PacketType::goodbye, 8}, 1, datagram);  // another communicator's
   }
   std::vector<std::pair<Rank, int>> kept;
   lobby.take(

@@ -34,7 +34,7 @@ struct Setting {
   bool weighted = false;
   bool control = false;
   std::uint64_t seed = 1;
-  float factor = 1.0f;  // of all contributions
+  float factor = 1.0f;  // scales all contributions
 };
 
 float value(Rank rank, std::size_t i) {

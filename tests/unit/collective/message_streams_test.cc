@@ -259,7 +259,8 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
   }
 }
 
-// The first message of the tag is the first receive's, whoever it is from; then the next one's.
+// The first receive gets the first message of the tag from any rank; the next receive gets the
+// next.
 TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
   EngineGroup group(stream_network(3));
   Mail mail(group);
@@ -290,7 +291,7 @@ TEST(AnySource, FailsAtItsDeadlineWhereNobodySends) {
       << any.request->status.text();
   EXPECT_NE(behind.request->status.text().find("behind a receive"), std::string_view::npos);
   EXPECT_TRUE(group.engine(0).idle());
-  mail.send(1, 0, {1.0f}, 1);  // none of the numbers is used up
+  mail.send(1, 0, {1.0f}, 1);  // the failed receives used up no number
   const auto next = mail.receive(0, kAnyRank, 10, 1);
   ASSERT_TRUE(group.run({next.request}, 1s));
   EXPECT_EQ(next.contents(), std::vector<float>{1.0f});
@@ -374,7 +375,7 @@ class Exchange {
   std::vector<std::unique_ptr<std::vector<float>>> data_;
 };
 
-// So many messages between ranks drawn at random, themselves included, posted in random order.
+// Sends `count` messages between ranks drawn at random, themselves included, in random order.
 void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   EngineGroup group(stream_network(size, loss, seed));

@@ -14,7 +14,7 @@ struct Disagreement {
   const char* name;
   OperationKind kind;
   std::size_t count;
-  std::function<void(OperationSpec&)> change;  // what the odd rank does differently
+  std::function<void(OperationSpec&)> change;  // changes the odd rank's call
   const char* usual;                           // must be in both texts
   const char* odd;
 };
@@ -317,7 +317,7 @@ std::vector<Request*> submit_to_three(EngineGroup& group, std::vector<std::vecto
   return requests;
 }
 
-// Its deadline ends the call of one rank. The others hear at once why they wait in vain.
+// A deadline ends the call of one rank. The others hear at once that their calls cannot end.
 TEST(Failure, IsToldToRanksThatWaitForIt) {
   for (const std::size_t elements : {10u, 100'000u}) {
     EngineGroup group(GroupOptions{.size = 4});

@@ -26,7 +26,7 @@ bool is_multicast(ByteSpan datagram) {
          prefix.destination == kEveryRank;
 }
 
-// As the runtime does before the first operation.
+// Probes, as the runtime does before the first operation.
 void probe_all(EngineGroup& group) {
   for (int turn = 0; turn < 8; ++turn) {
     for (Rank rank = 0; rank < kRanks; ++rank) group.engine(rank).endpoint().probe_all();
@@ -72,7 +72,7 @@ class Multicast : public ::testing::TestWithParam<double> {
       ASSERT_TRUE(request->status.ok()) << request->status.c_str();
   }
 
-  // What an all_gather must leave on every rank.
+  // Checks the result of an all_gather.
   void expect_gathered(Rank rank) {
     for (std::size_t i = 0; i < kRanks * kMulticastCount; ++i) {
       const float expected = static_cast<float>(i / kMulticastCount + 1) *
@@ -162,7 +162,7 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
-  // Two hear it, one does not: two packets instead of three. Rank 3 itself is heard by all.
+  // Two ranks hear rank 0's group, one does not: two packets instead of three. All hear rank 3.
   EXPECT_EQ(counters(0).data_sent, 2 * counters(0).group_sent);
   EXPECT_EQ(counters(3).data_sent, counters(3).group_sent);
   EXPECT_EQ(counters(0).group_left, 0u);

@@ -1,4 +1,4 @@
-// What a congestion controller does to the datagrams of a process, and what peers tell it.
+// Effects of a congestion controller on the datagrams of a process, and reports of peers to it.
 #include "collective/node.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using ::testing::Each;
 using ::testing::Gt;
 
-// Of two processes in one all_reduce of 400 KB.
+// Two processes in one all_reduce of 400 KB.
 struct Paced {
   explicit Paced(const congestion::Settings& congestion) : Paced(congestion, congestion) {}
   Paced(const congestion::Settings& first, const congestion::Settings& second,
@@ -100,7 +100,7 @@ TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   }
 }
 
-// Else one rank gets ahead with results while everyone waits for its contributions.
+// Otherwise one rank gets ahead with results while everyone waits for its contributions.
 TEST(NodePacing, ContributionsGoBeforeResults) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
   std::array<int, 2> results{};
@@ -227,7 +227,7 @@ TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
       apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
   };
   ASSERT_TRUE(lanes.run());
-  // What two lanes have to send takes twice the time of one (above).
+  // Two lanes take twice the time of one (above) for their data.
   EXPECT_GT(lanes.processes.now() - start, 132ms);
   EXPECT_LT(lanes.processes.now() - start, 170ms);
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);
@@ -301,7 +301,7 @@ TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
   EXPECT_FALSE(asks);
 }
 
-// Three processes, of which the first relays between the others: it passes on so much.
+// Three processes, of which the first relays between the others: at most the bytes of limit().
 struct Relayed {
   explicit Relayed(const congestion::Settings& congestion)
       : processes({congestion, congestion, congestion}) {

@@ -89,7 +89,7 @@ class Processes {
     (void)run_until([] { return false; }, time);
   }
 
-  std::size_t window = kWindow;  // of those who join from now on
+  std::size_t window = kWindow;  // window of processes that join from now on
   bool named_by_slots = false;   // in texts; likewise
   std::function<void(Rank from, Rank to, ByteSpan datagram)> observer;
   std::function<bool(ByteSpan datagram)> loses;

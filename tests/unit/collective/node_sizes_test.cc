@@ -28,7 +28,7 @@ class NodeSizes : public ::testing::Test {
     members = processes.join(1, {0, 1, 2});
   }
 
-  // How long it takes.
+  // Returns how long an all_reduce takes.
   Duration all_reduce() {
     std::vector<std::vector<float>> data(3, std::vector<float>(30'000, 1.0f));
     std::vector<const Request*> requests;
@@ -111,7 +111,8 @@ TEST_F(NodeSizes, APathMayCarryLessThanTheBase) {
   EXPECT_EQ(bytes(0, 1), 952u);
 }
 
-// Since the communicator was made. Until that is known, datagrams of the base vanish.
+// The path has become narrower since the communicator was made. Until that is known, datagrams of
+// the base size are lost.
 TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   all_reduce();
   carries = 700;
@@ -123,7 +124,7 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
-// What told the peer can have been lost, and nobody else can say it.
+// The datagram that told the peer can have been lost, and nobody else can tell it.
 TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
   bool mute = true;

@@ -125,7 +125,7 @@ TEST(Node, AProcessThatDiesBeforeItJoinsIsFoundDead) {
   EXPECT_EQ(request.status.code(), StatusCode::kPeerLost);
 }
 
-// What a process answers to a datagram of a communicator that it does not know.
+// Answers of a process to a datagram of a communicator that it does not know.
 class Answers : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kUnknown = 77;
@@ -137,7 +137,7 @@ class Answers : public ::testing::Test {
       answers_.emplace_back(datagram.begin(), datagram.end());
     };
   }
-  // To process 1, as if from `slot`.
+  // Sends to process 1, as if from `slot`.
   std::vector<wire::Prefix> answers_to(wire::PacketType type, Rank slot = 0, Rank destination = 4) {
     std::array<std::byte, wire::kPrefixBytes> datagram{};
     wire::encode_bare({type, kUnknown, 2, destination, kSequence}, datagram);

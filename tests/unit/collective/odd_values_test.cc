@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded,
                                          Delivery::Kind::best_effort)));
 
-// What a lossy average of 1, 2 and 3 is without the contribution of one rank.
+// The lossy average of 1, 2 and 3 without the contribution of one rank.
 float average_without(Rank missing, Rank owner, Estimator estimator) {
   const std::array<float, 3> values = {1.0f, 2.0f, 3.0f};
   const float own = values[owner];
@@ -168,8 +168,8 @@ TEST(NonFiniteContribution, IsMadeUpForByTheOtherPacketsOfItsLink) {
       std::array<std::vector<float>, 3> results;
       const auto requests = group.submit_all([&](Rank rank) {
         data[rank].assign(3 * kShard, static_cast<float>(1 << rank));
-        if (rank == 2) data[rank][100] = kInf;              // of rank 0's shard
-        if (rank == 2) data[rank][kShard] = std::nanf("");  // of rank 1's
+        if (rank == 2) data[rank][100] = kInf;              // rank 0's shard
+        if (rank == 2) data[rank][kShard] = std::nanf("");  // rank 1's shard
         if (rank == 2) data[rank][2 * kShard - 1] = -kInf;
         results[rank].resize(kShard);
         OperationSpec spec{.kind = OperationKind::reduce_scatter,
@@ -228,7 +228,7 @@ TEST(NonFiniteContribution, IsSeenThroughEveryCodec) {
       std::array<std::vector<float>, 2> data;
       const auto requests = group.submit_all([&](Rank rank) {
         data[rank].assign(kOddCount, 1.0f);
-        if (rank == 0) data[rank][kOddCount - 1] = odd;  // of rank 1's shard
+        if (rank == 0) data[rank][kOddCount - 1] = odd;  // rank 1's shard
         OperationSpec spec{.kind = OperationKind::all_reduce};
         spec.input = spec.output = std::span(data[rank]);
         spec.options.op = ReduceOp::avg;

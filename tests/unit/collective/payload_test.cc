@@ -31,11 +31,11 @@ struct PayloadCase {
   OperationKind kind = OperationKind::all_reduce;
   DataType dtype = DataType::f32;
   int size = 3;
-  std::size_t count = 150'001;  // of a block, or of the whole tensor; several chunks a shard
+  std::size_t count = 150'001;  // per block, or for the whole tensor; several chunks a shard
   CollectiveOptions options;
   double loss = 0.0;
   bool multicast = false;
-  // Other than 0: chunks are encoded and used at drawn times, and calls of a lossless class are
+  // If not 0, chunks are encoded and used at drawn times, and calls of a lossless class are
   // repaired over a network that also doubles, damages and overtakes.
   std::uint64_t seed = 0;
 };
@@ -171,7 +171,8 @@ class PayloadCall {
   const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
 
  private:
-  // Of a rank that encodes (0) or uses (1) a chunk: at each step, or, drawn, at every 1st to 64th.
+  // Returns true if a rank encodes (0) or uses (1) a chunk at this step: at each step, or, drawn,
+  // at every 1st to 64th.
   bool is_time(int step, Rank rank, std::uint32_t what) const {
     if (case_.seed == 0) return true;
     const auto pace = keyed_hash(case_.seed, 0, 1, rank, what) % 7;
@@ -201,7 +202,8 @@ class PayloadCall {
     }
   }
 
-  // What an operation copies to its place by itself, and leaves to whoever encodes elsewhere.
+  // Copies a rank's own data to its place. An operation does this by itself, but leaves it to the
+  // payload if that encodes elsewhere.
   void place_own(Rank rank) {
     Tensors& own = tensors_[rank];
     const std::size_t bytes = own.input.size();
@@ -364,9 +366,9 @@ class Faulty final : public PayloadSource, public PayloadSink {
  public:
   explicit Faulty(HostPayload& good) : good_(good) {}
 
-  std::size_t bytes_missing = 0;    // of every encoded chunk
-  std::size_t landing_missing = 0;  // of the landing memory
-  bool uses = true;                 // whether the sink ever says that it does
+  std::size_t bytes_missing = 0;    // bytes short in every encoded chunk
+  std::size_t landing_missing = 0;  // bytes short in the landing memory
+  bool uses = true;                 // false: the sink never says that it does
   bool refuses = false;             // the source does not begin
   bool withholds_spread = false;    // never encodes the own block
 

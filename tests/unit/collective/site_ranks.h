@@ -44,7 +44,7 @@ class SiteRanks {
   // One call on every rank that is not stopped.
   struct Call {
     std::unique_ptr<HierarchicalCall> hops;
-    std::vector<std::pair<HierarchicalCall::Leg*, std::unique_ptr<Request>>> legs;  // under way
+    std::vector<std::pair<HierarchicalCall::Leg*, std::unique_ptr<Request>>> legs;  // in progress
     Request outcome;
     std::vector<std::unique_ptr<Request>> over;
   };
@@ -59,7 +59,7 @@ class SiteRanks {
     }
     return calls;
   }
-  // Whether all are done, but those of ranks that are stopped.
+  // Returns true if all calls get done, except those of ranks that are stopped.
   bool run(std::vector<std::unique_ptr<Call>>& calls, Rank stopped = kNoRank) {
     return processes_.run_until(
         [&] {
@@ -73,7 +73,7 @@ class SiteRanks {
   }
 
  private:
-  static constexpr std::uint32_t kEpochs = 100;  // of a tier
+  static constexpr std::uint32_t kEpochs = 100;  // epochs per tier
 
   Member* join(std::uint32_t epoch, const std::vector<Rank>& slots, std::uint32_t rank) {
     return &processes_.join(epoch, slots, static_cast<Rank>(rank));

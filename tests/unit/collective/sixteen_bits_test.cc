@@ -34,7 +34,7 @@ std::size_t output_count(OperationKind kind) {
   return kind == OperationKind::reduce_scatter ? 4000 : 12000;
 }
 
-// The same values in every type: what `narrow` holds of them.
+// Sums the same values in every type: those that `narrow` holds exactly.
 std::vector<TypedTensor> results(const SixteenBitJob& job, DataType narrow, DataType dtype) {
   GroupOptions network{.size = kHalfRanks};
   network.faults.loss = job.loss;

@@ -79,7 +79,7 @@ TEST_F(Sliced, OnlyWhatIsLargeAndMayBeCutIsCut) {
   EXPECT_EQ(slices(spec), 4u);
   EXPECT_EQ(slices(spec, 1), 1u);
   EXPECT_EQ(SlicedCall::slices(spec, 1, 4, kSliceBytes), 1u);
-  EXPECT_EQ(SlicedCall::slices(spec, kSlicedRanks, 8, 10'000), 4u);  // of 40,000 bytes
+  EXPECT_EQ(SlicedCall::slices(spec, kSlicedRanks, 8, 10'000), 4u);  // slices of 40,000 bytes
   EXPECT_EQ(SlicedCall::slices(spec, kSlicedRanks, 8, 30'000), 1u);
   spec.options.confirm_use = true;
   EXPECT_EQ(slices(spec), 1u);

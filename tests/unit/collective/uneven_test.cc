@@ -74,7 +74,7 @@ float value_of(Rank from, Rank to, std::size_t i) {
 struct Side {
   std::vector<float> input;
   std::vector<float> output;
-  std::vector<float> expected;  // of the output
+  std::vector<float> expected;  // output that is right
   OperationSpec spec;
 };
 
@@ -251,7 +251,7 @@ std::vector<Request*> submit_pair(EngineGroup& group, std::vector<std::vector<fl
   });
 }
 
-// Rank 0 sends rank 1 so many elements, and rank 1 expects so many others.
+// Rank 0 sends rank 1 `sent` elements, and rank 1 expects `expected`.
 void expect_pair_disagrees(std::size_t sent, std::size_t expected, double loss) {
   SCOPED_TRACE(std::to_string(sent) + " sent, " + std::to_string(expected) + " expected");
   GroupOptions options{.size = 2};

@@ -22,7 +22,7 @@ using testing::GroupOptions;
 
 constexpr int kRanks = 4;
 constexpr std::size_t kPacketElements =
-    96;  // of float32 in a datagram of 512 B, in whole codec blocks
+    96;  // float32 elements in a datagram of 512 B, in whole codec blocks
 constexpr std::size_t kWeightedShard = 16 * kPacketElements;
 constexpr std::size_t kWeightedCount = kRanks * kWeightedShard;
 constexpr double kWeightedLoss = 0.2;
@@ -52,7 +52,7 @@ std::string describe(const Setting& setting) {
          " " + std::string(to_string(setting.estimator)) + " " + to_string(setting.codec);
 }
 
-// What every unit of work of every rank gives.
+// The result of every unit of work of every rank.
 double per_unit(std::size_t element) {
   return 2.0 + std::sin(static_cast<double>(element));
 }
@@ -178,8 +178,8 @@ double recovered(const WeightedCall& call, Rank owner) {
   return got / want;
 }
 
-// The weights of one link total n: a whole shard of one value is summed exactly, whoever did how
-// much.
+// The weights of one link total n. So a whole shard of one value is summed exactly, however work is
+// divided.
 TEST(WeightedAverageUnderLoss, HorvitzThompsonSumsAShardExactly) {
   for (const OperationKind kind : kReductions) {
     WeightedCall call({.kind = kind, .estimator = Estimator::horvitz_thompson});
@@ -280,7 +280,7 @@ TEST(WeightedAverage, OfTheLeastAndTheLargestWeightIsFinite) {
   }
 }
 
-// Nothing of it is used in a call without units, so nothing of it may be forgotten.
+// A call without units uses no part of the residual, so it may forget no part of it.
 TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   WeightedCall call({.codec = *parse_codec("int8")});
   for (Rank rank = 0; rank < kRanks; ++rank) call.residual(rank).assign(kWeightedCount, 0.125f);
@@ -344,7 +344,7 @@ TEST(WeightedAverage, WorksForSixteenBits) {
       ASSERT_TRUE(group.run(requests));
       for (Rank rank = 0; rank < kRanks; ++rank) {
         ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
-        constexpr std::uint16_t two = 0x4000;  // of both types
+        constexpr std::uint16_t two = 0x4000;  // 2.0 in both types
         EXPECT_EQ(std::count(data[rank].begin(), data[rank].end(), two), 3'000) << rank;
       }
     }

@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// What waits for one rank.
+// Datagrams that wait for one rank.
 struct Queue {
   struct Datagram {
     Rank from;
@@ -124,7 +124,7 @@ std::vector<std::shared_ptr<Queue>> queues_of(int size) {
 using Created = Result<std::unique_ptr<Communicator>>;
 using Make = std::function<std::unique_ptr<DatagramTransport>(Rank)>;
 
-// What `body` finds on each rank, a thread each.
+// Calls `body` with each rank's communicator, or the error, on a thread each.
 void on_ranks(int size, const Make& make, const std::function<void(Created)>& body,
               const std::function<void(Rank, Options&)>& change = nullptr) {
   Options options;
@@ -171,7 +171,7 @@ TEST(CustomTransport, CarriesExactAndLossyCallsWhereItLosesDatagrams) {
   EXPECT_EQ(QueueTransport::destroyed, before + kSize);
 }
 
-// What passes through the caller's transport is sealed: its payloads are nowhere to be seen.
+// Data that passes through the caller's transport is sealed: its payloads are nowhere to be seen.
 TEST(CustomTransport, CarriesSealedDatagramsWhereThereIsASecret) {
   constexpr int kSize = 3;
   const auto queues = queues_of(kSize);

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of rank 0 before the fork.
+// Objects of rank 0 from before the fork.
 struct Held {
   std::vector<float> memory = std::vector<float>(1000, 1.0f);
   std::vector<float> parameters = std::vector<float>(1000);

@@ -257,7 +257,7 @@ TEST_F(Lanes, WhatIsWrongIsRefusedBeforeAnyLaneBegins) {
     std::vector<float> data(kLarge, 1.0f);
     const auto first = at(rank).all_reduce(std::span(data));
     ASSERT_TRUE(first.ok()) << first.status().c_str();
-    CollectiveOptions wrong{.weight = 2.0};  // of a sum
+    CollectiveOptions wrong{.weight = 2.0};  // a sum takes no weight
     EXPECT_EQ(at(rank).all_reduce(std::span(data), wrong).status().code(),
               StatusCode::kInvalidArgument);
     const std::vector<double> weights(kLanesRanks, 1.0);

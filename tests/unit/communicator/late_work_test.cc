@@ -1,5 +1,5 @@
-// What late work adds to which shard with which weight, from reports made by hand; then through a
-// communicator and a replica that lose exactly the packets named.
+// Late work: what it adds to which shard with which weight, from reports made by hand; then through
+// a communicator and a replica that lose exactly the packets named.
 #include "leeway/late_work.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 constexpr std::size_t kShard = 64;  // elements: the least that an owner of an even split can have
 constexpr std::size_t kCount = 3 * kShard;
 
-// Of rank 1 of three.
+// A report of rank 1 of three.
 CollectiveReport missed_by(std::initializer_list<Rank> owners) {
   CollectiveReport report;
   report.owners = 3;
@@ -173,7 +173,7 @@ TEST(LateWorkThroughACommunicator, ReachesTheOwnerThatMissedItOneRoundLater) {
   on_two_ranks("1>0/0/0/*", [](Communicator& communicator) {
     LateWork late(kTensor);
     const float unit =
-        communicator.rank() == 0 ? 1.0f : 5.0f;  // of one unit of work in the first step
+        communicator.rank() == 0 ? 1.0f : 5.0f;  // value of one unit of work in the first step
     std::vector<std::vector<float>> results;
     for (const float factor : {1.0f, 10.0f, 100.0f}) {
       CollectiveOptions options = averaged(communicator);

@@ -411,7 +411,7 @@ TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
   Status blocking;
   first.on_done([&] {
     blocking = group[0]->barrier(100ms).status();
-    EXPECT_TRUE(first.wait().ok());  // what is done may be waited for
+    EXPECT_TRUE(first.wait().ok());  // waiting for a work that is done is allowed
   });
   EXPECT_EQ(blocking.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(blocking.c_str(), HasSubstr("callback"));

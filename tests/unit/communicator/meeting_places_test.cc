@@ -16,7 +16,7 @@
 namespace leeway {
 namespace {
 
-// Rank `rank` of `size` meets, sums ones over all ranks, and says what it got; 0: an error.
+// Rank `rank` of `size` meets, sums ones over all ranks, and returns its result, or 0 on an error.
 float sum_of_ones(Options options, int rank, int size) {
   options.rank = rank;
   options.world_size = size;

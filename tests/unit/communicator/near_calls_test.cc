@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// How often the trace of a rank tells of an all_reduce that is over, after so many of them.
+// Returns how often a rank's trace records the end of an all_reduce, after `calls` of them.
 std::size_t traced_calls(int calls) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "leeway_near_trace";
   std::filesystem::remove_all(folder);
@@ -227,7 +227,7 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
-// As a watchdog does it: the call that it ends returns before abort() does.
+// As with a watchdog: the call that it ends returns before abort() does.
 TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   for (int round = 0; round < 30; ++round) {
     Group group = near_group(2);
@@ -399,7 +399,7 @@ TEST(Allocate, IsOrdinaryMemoryWhereRanksShareNone) {
   EXPECT_EQ(memory->data()[9'999], std::byte{0});
 }
 
-// Whatever is called in whatever order gives the bits that datagrams give.
+// Any calls in any order give the bits that datagrams give.
 TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   constexpr std::size_t kRanks = 3;
   constexpr std::size_t kRegion = 400'000;
@@ -410,7 +410,7 @@ TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   on_each(kRanks, [&](std::size_t rank) {
     auto region = group[rank]->allocate(kRegion).value();
     std::mt19937_64 common(11);       // equal on all ranks
-    std::mt19937_64 own(100 + rank);  // of this one
+    std::mt19937_64 own(100 + rank);  // different on each rank
     for (int call = 0; call < 150; ++call) {
       const auto dtype = static_cast<DataType>(common() % kDataTypeCount);
       CollectiveOptions options{.op = static_cast<ReduceOp>(common() % kReduceOpCount)};

@@ -114,7 +114,7 @@ TEST_F(NearWays, MixWithCallsByDatagramsInAnyOrder) {
   EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
 }
 
-// Of two ranks' tensors one is encoded elsewhere: that call goes by datagrams, and the other
+// One of two ranks' tensors is encoded elsewhere. That call goes by datagrams, and the other
 // follows.
 struct HalfElsewhere {
   explicit HalfElsewhere(Group& both)

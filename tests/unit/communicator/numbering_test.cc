@@ -1,6 +1,6 @@
-// What a rank calls for itself numbers nothing that all ranks call: messages, refused calls and
-// shrinks of other ranks, before, between and after collectives, over every route. Ranks are
-// threads.
+// Calls that a rank makes for itself have no number among those that all ranks make: messages,
+// refused calls and shrinks of other ranks, before, between and after collectives, over every
+// route. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -200,7 +200,7 @@ void refused(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// The same of a call that goes as exact calls do.
+// The same for a call that goes as exact calls do.
 void refused_exactly(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 1 ? 4 : 3);

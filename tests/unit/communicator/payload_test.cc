@@ -1,4 +1,4 @@
-// A source and a sink whose work is done by other threads while the call is under way, as kernels
+// A source and a sink whose work is done by other threads while the call is in progress, as kernels
 // of a device do it.
 #include "leeway/payload.h"
 

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-// Who waited for another rank would have waited for join_timeout.
+// A rank that waited for another one would wait for join_timeout.
 constexpr Duration kJoinTimeout = 60s;
 constexpr Duration kNobodyWaitedFor = 10s;
 

@@ -90,8 +90,8 @@ class SealedGroup : public ::testing::Test {
     for (const auto& rank : group) {
       EXPECT_GE(count(*rank, "sealed"), count(*rank, "datagrams_sent"));  // some may wait
       EXPECT_GE(count(*rank, "opened"), 14u);  // data alone, two ranks, 32 KiB each
-      // Who met the others a moment later does not know yet who sent the first ones, and senders
-      // ask again until then.
+      // A rank that met the others a moment later does not know yet who sent the first datagrams.
+      // Senders ask again until then.
       EXPECT_LT(count(*rank, "refused_unknown_tag"), count(*rank, "opened"));
       for (const char* reason :
            {"refused_forged", "refused_replayed", "refused_unsealed", "refused_wrong_address"}) {

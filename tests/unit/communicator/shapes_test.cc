@@ -73,7 +73,7 @@ TEST(Shapes, WorkInPlace) {
   });
 }
 
-// A ring, a message to oneself, and one from whoever sends it, as one operation.
+// A ring, a message to oneself, and one from any rank, as one operation.
 TEST(Shapes, MessagesAreExchangedAsOneOperation) {
   on_all(3, [](Communicator& communicator) {
     const Rank self = communicator.rank();

@@ -70,7 +70,7 @@ TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
   reduce(world);
 }
 
-// As groups have whose secrets came with NCCL's unique ids.
+// Secrets differ between groups, as when they come with NCCL's unique ids.
 TEST_F(SharedEndpoint, GroupsWithSecretsOfTheirOwnShareIt) {
   Group world = meet("world", kRanks, secret_digits('a'));
   const std::size_t threads = testing::threads_now();

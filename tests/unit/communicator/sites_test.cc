@@ -271,7 +271,7 @@ TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
   });
 }
 
-// What is under way then ends, whatever comes of it, and so do the legs that had not begun.
+// Calls in progress then end, whatever their result, and so do the legs that had not begun.
 TEST_F(Sites, ACallbackMayEndTheCommunicator) {
   meet({"a", "a", "b", "b"});
   on_all([&](int rank) {

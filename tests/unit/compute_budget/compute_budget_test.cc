@@ -220,7 +220,8 @@ TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
       return budget;
     };
     on_workers(3, options, [&](Worker& worker) {
-      // What was ever short enough may be given up later: rank 2 ends with nothing.
+      // Micro-batches that were short enough once may still be given up later: rank 2 ends with
+      // none.
       worker.step({1ms, 1ms, 1ms, 1ms}, /*checks=*/true);
       std::vector<float> gradient(100, 0.0f);
       const Duration latency = worker.rank() == 2 ? 60ms : 10ms;

@@ -1,4 +1,4 @@
-// What ComputeBudget::create refuses, and what it says.
+// Options that ComputeBudget::create refuses, and its error texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

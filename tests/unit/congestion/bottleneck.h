@@ -18,10 +18,10 @@ namespace leeway::congestion::testing {
 struct Line {
   double bits_per_second = 100e6;
   double rtt_seconds = 0.02;
-  double queue_bdp = 1;  // of bits_per_second x rtt_seconds
+  double queue_bdp = 1;  // in units of bits_per_second x rtt_seconds
   double loss = 0;       // random, behind the queue
   double burst = 1;      // packets that are lost in a row, on average; 1: each by itself
-  double mark_bdp = 0;   // packets that wait behind more are marked; 0: none
+  double mark_bdp = 0;   // packets that wait behind more are marked, none if 0
   std::uint64_t seed = 1;
 
   double bdp_bytes() const { return bits_per_second * rtt_seconds / 8; }
@@ -35,7 +35,7 @@ struct FlowOptions {
   double start_seconds = 0;
 };
 
-// Since the last reset().
+// Counts since the last reset().
 struct FlowCounts {
   std::uint64_t sent = 0;  // packets
   std::uint64_t overflowed = 0;
@@ -57,9 +57,9 @@ class Bottleneck {
   const UplinkBundle& bundle(std::size_t flow) const {
     return flows_[flow].lanes[0].uplink->bundle();
   }
-  // Since reset(): bits per second that arrived, over those of the line
+  // Bits per second that arrived since reset(), as a part of the link's
   double share(std::size_t flow) const;
-  // Likewise, of one lane
+  // The same for one lane
   double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
   // The p-th part of packets waited less, in seconds.

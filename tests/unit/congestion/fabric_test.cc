@@ -12,8 +12,8 @@ using testing::FlowOptions;
 using testing::Line;
 
 struct Outcome {
-  double share = 0;     // of the line, all together
-  double overflow = 0;  // of all packets
+  double share = 0;     // all flows' share of the line
+  double overflow = 0;  // share of all packets
   double jain = 0;
 };
 
@@ -108,7 +108,7 @@ TEST(Fabric, SlowsDownForMarks) {
   EXPECT_GT(marking.share(0), 0.8);
 }
 
-// Of a random loss of one in a hundred it takes no notice.
+// Takes no notice of a random loss of 1 %.
 TEST(Fabric, DoesNotTakeAFewLossesForAQueue) {
   Line line = line_of(10, 0.2, 1);
   line.loss = 0.01;

@@ -43,7 +43,8 @@ TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
   EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
 }
 
-// Who comes while a queue stands takes it for the path's delay, and its overflow for noise.
+// A flow that begins while a queue stands takes it for the path's delay, and its overflow for
+// noise.
 TEST(NoiseFloor, ForgetsWhatIsTooMuchForNoise) {
   NoiseFloor floor;
   floor.teach(10'000, 1000);

@@ -22,7 +22,7 @@ class ReceiveRoomTest : public ::testing::Test {
     now_ = now_ + 10ms;
     room_.look(now_, drops_ += drops, kSocket, arrived_);
   }
-  // Each of so many peers sends 100 KB in 10 ms.
+  // Each of `peers` peers sends 100 KB in 10 ms.
   void pass(Duration time, std::size_t peers) {
     for (Duration left = time; left > 0ms; left -= 10ms) {
       for (std::size_t i = 0; i < peers; ++i) arrived_[i].bytes += 100'000;
@@ -81,7 +81,8 @@ TEST_F(ReceiveRoomTest, WhatWasOvertakenIsNotMissed) {
   EXPECT_EQ(room_.drops(1), 5u);
 }
 
-// What the host took in a round trip, and half of the buffer, for two who send.
+// The grants are the bytes that the host took in a round trip, and half of the buffer, for two
+// senders.
 TEST_F(ReceiveRoomTest, ADropMakesGrantsOfWhatTheHostTook) {
   pass(500ms, 2);  // 20 MB/s
   arrived_[0].missing = 10;

@@ -136,7 +136,7 @@ TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
   }
 }
 
-// What comes late was counted as lost before.
+// A datagram that comes late was counted as lost before.
 TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   send(kStart, 4);
   Instant now = kStart + std::chrono::milliseconds(20);
@@ -148,7 +148,7 @@ TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
 }
 
-// What jitters on one link alone may be a queue at its peer.
+// Jitter on one link alone may be a queue at its peer.
 TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   bundle_.make_link(1, 64);
   const auto report = [&](std::size_t link, std::uint32_t number, Duration delay) {
@@ -214,12 +214,12 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   for (std::uint32_t i = 3; i < 40; ++i) bundle_.on_sent(now, 1, {i, 1, 1500, 1500});
   EXPECT_TRUE(bundle_.open(now));
   EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
-  // What nothing paces must not fill more than a part of the peer's socket.
+  // Traffic that nothing paces must not fill more than a part of the peer's socket.
   EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
 
-// The memory of what was sent grows with what is under way.
+// The memory of sent datagrams grows with the datagrams in flight.
 TEST_F(UplinkBundleTest, AReportMayNameADatagramOfLongAgo) {
   bundle_.make_link(1, 20'000);
   for (std::uint32_t i = 1; i <= 15'000; ++i)
@@ -304,7 +304,7 @@ TEST_F(UplinkBundleTest, AsksEveryQuarterRoundTripAndBeforeTheWindowIsFull) {
   EXPECT_TRUE(bundle_.asks(kStart, 0));
 }
 
-// What may be lost is written off, so that something can ask again.
+// Datagrams that may be lost are written off, so that something can ask again.
 TEST_F(UplinkBundleTest, SilenceWithAFullWindowLetsItSendAgain) {
   bundle_.on_asked(kStart, 0);
   send(kStart, 20);
@@ -407,8 +407,7 @@ struct LateHost {
   std::size_t quantum_bytes = 0;  // that the controller names
 };
 
-// What leaves of a host that sleeps so long whenever it has nothing to send, as a share of its
-// pace.
+// The share of its pace that a host sends if it sleeps for a while whenever it has nothing to send.
 double share_sent(const LateHost& host) {
   UplinkBundle bundle(std::make_unique<Metronome>(host.quantum_bytes));
   bundle.make_link(0, 1024);
@@ -439,7 +438,7 @@ TEST(UplinkBundlePacing, AHostThatSleepsLongerThanATrainTakesLosesNoneOfItsRate)
   EXPECT_GT(share_sent({microseconds(600), milliseconds(100)}), 0.95);
 }
 
-// Who sleeps for longer has nothing to send: what he was allowed meanwhile is no burst later.
+// A host that sleeps for longer has nothing to send. Its allowance meanwhile is no burst later.
 TEST(UplinkBundlePacing, AHostCatchesUpByHalfAMillisecondAtMost) {
   using std::chrono::milliseconds;
   EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 0.8 / 20);

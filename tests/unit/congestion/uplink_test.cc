@@ -1,4 +1,4 @@
-// What lanes of a process share of its uplink.
+// The uplink that lanes of a process share.
 #include "congestion/uplink.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct TwoLanes : ::testing::Test {
                   .segment_bytes = kTrainBytes / 2,
                   .total_bytes = kTrainBytes});
   }
-  // As a node does that has data.
+  // Tries to send as a node does that has data.
   bool try_to_send(Uplink& lane) {
     if (!lane.open(now)) {
       lane.note_held_back();
@@ -144,7 +144,7 @@ TEST_F(TwoLanes, AReportThatOpensTheWindowWakesTheOther) {
   }
   EXPECT_FALSE(try_to_send(*second));
   now += 20ms;
-  EXPECT_GT(second->next_wake(), now);  // nothing but a report opens it
+  EXPECT_GT(second->next_wake(), now);  // a report alone opens it
   first->on_report(now, 1,
                    {.largest = first_sent,
                     .received = first_sent,

@@ -16,7 +16,7 @@ using testing::FlowOptions;
 using testing::Line;
 
 struct WanOutcome {
-  double share = 0;  // of what can arrive
+  double share = 0;  // share of the bytes that can arrive
   double overflow = 0;
 };
 

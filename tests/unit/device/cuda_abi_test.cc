@@ -64,8 +64,8 @@ SAME_PLACE(Height, height);
 #undef SAME_PLACE
 static_assert(sizeof(CUDA_MEMCPY2D) == sizeof(Copy2D));
 
-// As many arguments, of the same sizes, in the same order. Enumerations and opaque pointers have
-// other names.
+// Compares functions: the same number of arguments, of the same sizes, in the same order.
+// Enumerations and opaque pointers have other names.
 template <typename Theirs, typename Ours>
 struct SameCall : std::false_type {};
 template <typename R1, typename... A1, typename R2, typename... A2>

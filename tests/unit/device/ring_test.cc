@@ -12,7 +12,7 @@ constexpr std::size_t kUnit = Ring::kAlignment;
 
 class RingTest : public testing::Test {
  protected:
-  // A lease of so many units with the signal of this number.
+  // Leases `units` units with the signal of this number.
   std::optional<Ring::Lease> place(Ring& ring, std::size_t units, std::uint32_t number) {
     over_.clear();
     return ring.place(units * kUnit, Signal(&words_, 0, number), over_);
@@ -62,10 +62,10 @@ TEST_F(RingTest, WhatIsLeftOfALeaseStaysItsOwn) {
 TEST_F(RingTest, LongerThanTheRingHasNoPlace) {
   Ring ring(2 * kUnit);
   EXPECT_FALSE(place(ring, 3, 1).has_value());
-  EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);  // nothing has one, too
+  EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);  // 0 bytes have a place, too
 }
 
-// Whoever gets memory waits for who had each page last, in any order of lengths.
+// A new user of memory waits for the last user of each page, in any order of lengths.
 TEST_F(RingTest, EveryEarlierUserIsWaitedFor) {
   std::mt19937 random(7);
   constexpr std::size_t kUnits = 16;

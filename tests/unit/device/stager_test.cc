@@ -79,7 +79,7 @@ class StagerTest : public testing::TestWithParam<Streams> {
   void fill(cuda::Address to, const std::vector<unsigned char>& values, cuda::Stream on) {
     copy_now(to, address(values.data()), values.size(), on);
   }
-  // A transfer in place: every byte plus one, in steps of so many bytes.
+  // A transfer in place: every byte plus one, in steps of `step` bytes.
   Transfer in_place(Network& network, const std::shared_ptr<Lane>& lane, cuda::Stream on,
                     cuda::Address at, std::size_t bytes, std::size_t step) {
     Transfer out{lane, {on}, {}};
@@ -306,7 +306,7 @@ TEST_P(StagerTest, EndFreesStreams) {
   stager_.end(*order);
   network_ends();  // an aborted communicator does
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
-  // What comes later does not wait, nor begin.
+  // Later transfers do not wait, nor begin.
   const Transfer later{order, {on}, {{64, {copy}, {copy}, [](std::byte*, const Done&) {
                                         ADD_FAILURE() << "a step of an ended lane";
                                       }}}};

@@ -14,8 +14,8 @@
 namespace leeway::device_codec {
 namespace {
 
-// Encodes at an address that is so many bytes off, over bytes that are not zero, with guards on
-// both sides, and reads the tensor from such an address, too.
+// Encodes to an address that is `off` bytes off, over bytes that are not zero, with guards on both
+// sides. The tensor is read from such an address, too.
 std::vector<std::byte> encoded_by_kernel(const codec::Format& format, const Packets& packets,
                                          std::span<const std::byte> tensor,
                                          const codec::Place& place, std::size_t off) {

@@ -13,7 +13,7 @@ EncodeJob job_of(std::uint32_t packets, std::uint64_t mark) {
   return {.packets = {.count = packets}, .place = {.seed = mark}};
 }
 
-// How often each packet of each job was somebody's, by the jobs' marks.
+// How often each packet of each job was given to a warp, by the jobs' marks.
 using Shares = std::map<std::uint64_t, std::vector<int>>;
 
 Shares shares_of(const Orders<EncodeJob>& orders, unsigned warps, std::vector<unsigned>& work) {

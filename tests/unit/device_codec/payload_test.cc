@@ -28,7 +28,7 @@ std::vector<std::byte> input_of(Rank rank, DataType type) {
   return tensor_of(type, codec::all_of(codec::ValueKind::ordinary, kElements, 100u + rank));
 }
 
-// What one rank does, with its communicator.
+// The calls of one rank, with its communicator.
 using RankCall = std::function<Result<CollectiveReport>(Communicator&, std::vector<std::byte>&)>;
 
 Results run(double loss, DataType type, const RankCall& call) {

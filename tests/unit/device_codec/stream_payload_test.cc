@@ -47,7 +47,7 @@ struct Case {
 using Tensors = std::vector<std::vector<std::byte>>;
 using RankCall = std::function<void(Communicator&, std::vector<std::byte>& data)>;
 
-// What each rank has in the end.
+// The final data of each rank.
 Tensors run(const Case& one, const RankCall& call) {
   Options options;
   options.seed = 9;

@@ -59,7 +59,7 @@ std::vector<std::vector<std::byte>> payloads(const codec::Format& format, const 
           std::vector(honest.size(), std::byte{0})};
 }
 
-// What the library computes: packet by packet, leaving out what has factor 0.
+// The library's sum: packet by packet, without contributions of factor 0.
 std::vector<std::byte> defined_sum(const codec::Format& format, const Packets& packets,
                                    std::span<const Contribution> contributions) {
   std::vector<std::byte> out(packets.elements * size_of(format.element));

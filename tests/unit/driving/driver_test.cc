@@ -24,7 +24,7 @@ class StubbornTransport final : public DatagramTransport {
  public:
   std::size_t room = SIZE_MAX;  // trains that send() still takes
   std::size_t taken = 0;        // since the beginning
-  std::size_t reading = 0;      // of these: the latest ones, still being read
+  std::size_t reading = 0;      // the latest of these are still being read
   bool reads_on = false;        // a train that is taken is being read until the test says otherwise
   bool changed_while_read = false;  // memory of a train did not stay as it was
   bool outside_registered = false;  // a train began outside registered memory
@@ -291,7 +291,7 @@ TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevic
 }
 
 TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
-  transport_->reads_on = true;  // nothing else has the driver yet
+  transport_->reads_on = true;  // set while the driver has no datagrams
   const auto open = start(best_effort(5ms));
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(open->done.load()) << "its deadline is over, but its memory is still being read";

@@ -29,7 +29,7 @@ class DrivingRoleTest : public ::testing::Test {
     role_.nudge();
     ASSERT_TRUE(role_.acquire_in_pause());
   }
-  // Whether the role was got.
+  // Returns true if the caller got the role.
   bool poll_after(Duration pause) { return role_.acquire_to_poll(now_ = now_ + pause); }
 
   SilentTransport transport_;

@@ -29,7 +29,7 @@ struct Code {
     encode(sources, row, std::array{MutableByteSpan(out)});
     return out;
   }
-  // So many different numbers below `below`.
+  // Returns `count` different numbers below `below`.
   std::vector<std::uint32_t> draw(std::size_t count, std::size_t below) {
     std::vector<std::uint32_t> all(below);
     for (std::size_t i = 0; i < below; ++i) all[i] = static_cast<std::uint32_t>(i);
@@ -37,7 +37,7 @@ struct Code {
     all.resize(count);
     return all;
   }
-  // Whether all packets are there again after those have been lost and these rows have come.
+  // Returns true if all packets are there again after `lost` were lost and the rows of `came` came.
   bool recovers(const std::vector<std::uint32_t>& lost, const std::vector<std::uint32_t>& came) {
     auto places = packets;
     std::vector<std::uint8_t> rows(packets.size(), Recovery::kPresent);
@@ -99,7 +99,8 @@ TEST(Cauchy, EveryPairOfPacketsIsRecoveredFromEveryPairOfRows) {
   }
 }
 
-// As many as there are parities, in any places; lengths at and around those of vectors and strips.
+// Loses up to one packet per parity, in any places. Lengths are at and around those of vectors and
+// strips.
 TEST(Cauchy, WhateverIsLostIsRecovered) {
   unsigned seed = 0;
   for (const std::size_t count : {2, 5, 33, 128}) {

@@ -49,7 +49,7 @@ double decibel(double ratio) {
   return 10.0 * std::log10(ratio);
 }
 
-// As CodecErrors has them, at one spread.
+// Errors as in CodecErrors, at one spread.
 struct Errors {
   double power_db;
   double relative_db;
@@ -257,7 +257,7 @@ TEST(ChooseCodec, LossLeavesLessForQuantisation) {
   const double noise = quantisation(Codec::nvfp4, 1.0);
   EXPECT_EQ(chosen(inputs(1.0, 6.1 * noise, 1.0 * noise)), Codec::nvfp4);
   EXPECT_EQ(level(chosen(inputs(1.0, 6.1 * noise, 1.1 * noise))), 6);
-  // What arrives is scaled up, its quantisation with it.
+  // Estimates scale up the packets that arrive, and their quantisation with them.
   ChoiceInputs lossy = inputs(1.0, 3.1 * noise);
   lossy.encoded_mean_square /= 0.7;
   EXPECT_EQ(level(chosen(lossy)), 6);

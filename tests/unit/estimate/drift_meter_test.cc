@@ -1,5 +1,4 @@
-// What the meter computes, against the definitions written out, and what it refuses to be misled
-// by.
+// Compares the meter with the definitions written out, and tests values that might mislead it.
 #include "estimate/drift_meter.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +129,7 @@ TEST(DriftMeterStep, APositionThatIsNoNumberSpoilsOneWindowOnly) {
 TEST(DriftMeterStep, IsUnbiasedForShortWindows) {
   constexpr std::uint32_t kWindow = 4;
   constexpr double kMean = 0.1;
-  constexpr double kVariance = 1.0 / 12;  // of a uniform number
+  constexpr double kVariance = 1.0 / 12;  // variance of a uniform number
   constexpr int kWindows = 4000;
   DriftMeter meter(8, kWindow);
   for (std::uint32_t step = 0; step < kWindows * kWindow; ++step) {

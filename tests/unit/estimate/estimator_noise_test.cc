@@ -25,7 +25,7 @@ using testing::Scaled;
 
 struct NoiseRow {
   std::size_t size;
-  std::uint32_t arrived;  // of 10 packets, so that the realised rate is 1-p exactly
+  std::uint32_t arrived;  // out of 10 packets, so that the realised rate is 1-p exactly
   double own_weight, own_over_fair, symmetric, ratio, horvitz_thompson, stratified,
       stratified_fallback, augmented;
 };

@@ -29,15 +29,15 @@ constexpr std::size_t kPackets = 64;
 constexpr int kRounds = 10'000;
 using PerRank = std::array<double, kRanks>;
 
-// What rank i contributes to packet j: worker data that differ, and differ more in some packets
-// than in others. (Were the difference the same everywhere, augmented would have no error at all.)
+// Contribution of `rank` to `packet`: worker data that differ, and differ more in some packets than
+// in others. (Were the difference the same everywhere, augmented would have no error at all.)
 double contribution(std::size_t rank, std::size_t packet) {
   return static_cast<double>(rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet + rank)));
 }
 
 struct Scenario {
   const char* name;
-  PerRank loss;  // of the links into rank 0; its own entry is 0
+  PerRank loss;  // for each link into rank 0; its own entry is 0
   double burst;  // mean burst in packets; 1 = independent
 };
 void PrintTo(const Scenario& scenario, std::ostream* out) {

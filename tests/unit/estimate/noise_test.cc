@@ -51,7 +51,7 @@ struct Setting {
   // Rank i's link loses 2 i / N of that, so that all of them lose it in the mean.
   bool unequal = false;
   std::uint32_t packets = 256;
-  std::uint32_t burst = 1;  // of so many packets each
+  std::uint32_t burst = 1;  // packets lost in a row
 };
 void PrintTo(const Setting& setting, std::ostream* out) {
   *out << to_string(setting.estimator) << setting.ranks << "Lose" << std::lround(100 * setting.loss)
@@ -69,7 +69,7 @@ double weight_of(const Setting& setting, std::uint32_t rank) {
 double loss_of(const Setting& setting, std::uint32_t rank) {
   return setting.unequal ? setting.loss * 2.0 * rank / setting.ranks : setting.loss;
 }
-// Of the loss-free average.
+// Share in the loss-free average.
 double share_of(const Setting& setting, std::uint32_t rank) {
   return setting.weighted ? kWeights[rank] / 18 : 1.0 / setting.ranks;
 }
@@ -89,13 +89,13 @@ constexpr double kQuantisationVariance = kQuantum * kQuantum / 12.0;
 constexpr double kSpreadVariance = 0.02;
 constexpr std::uint32_t kPacketElements = 4;
 
-// What one operation turned out to be.
+// Measured values of one operation.
 struct Outcome {
-  double result = 0.0;          // mean squares over all elements: of the result,
-  double contribution = 0.0;    // of one contribution,
-  double control = 0.0;         // of a contribution - the control variate,
-  double loss_error = 0.0;      // of the result without quantisation - gain * mean contribution,
-  double encoding_error = 0.0;  // and of what quantisation changed
+  double result = 0.0;          // mean squares over all elements: result,
+  double contribution = 0.0;    // one contribution,
+  double control = 0.0;         // contribution - control variate,
+  double loss_error = 0.0;      // result without quantisation - gain * mean contribution,
+  double encoding_error = 0.0;  // and the change by quantisation
   double gain = 1.0;
   WeightMoments weights;
 };

@@ -1,6 +1,6 @@
-// What the scales of one packet are, by estimator; scale_plan_weights_test.cc has weights and
-// edges. The published check vectors and statements about expectations are in
-// estimator_noise_test.cc, estimator_bias_test.cc and realised_rate_test.cc.
+// Scales of one packet, by estimator; scale_plan_weights_test.cc has weights and edges. The
+// published check vectors and statements about expectations are in estimator_noise_test.cc,
+// estimator_bias_test.cc and realised_rate_test.cc.
 #include "estimate/scale_plan.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What weights do to the scales of one packet, and the edges: one rank, many, nothing that arrived.
+// Effects of weights on the scales of one packet, and the edges: one rank, many, no packets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -222,7 +222,7 @@ TEST(ScalePlanMoments, OverElementsAreExactWhereNothingWasLost) {
   EXPECT_EQ(WeightMoments{}.over(0.0).sum, 0.0);
 }
 
-// Of the owner's own contribution packets may be missing, too, where they hold what is not finite.
+// The owner's own contribution may lack packets, too: those with values that are not finite.
 TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
   auto links = equal_links(4, 10, 5);
   links[0].arrived = 8;

@@ -58,8 +58,8 @@ static_assert(ncclRemoteError == static_cast<int>(kRemoteError));
 static_assert(ncclInProgress == static_cast<int>(kInProgress));
 static_assert(NCCL_VERSION(2, 28, 9) == kVersion);
 
-// As many arguments, of the same sizes, in the same order. Enumerations and opaque pointers have
-// other names.
+// Compares functions: the same number of arguments, of the same sizes, in the same order.
+// Enumerations and opaque pointers have other names.
 template <typename Theirs, typename Ours>
 struct SameCall : std::false_type {};
 template <typename R1, typename... A1, typename R2, typename... A2>

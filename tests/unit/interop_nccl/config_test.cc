@@ -78,7 +78,7 @@ TEST(NcclConfig, MembersNewerThanTheVersionAreNotLookedAt) {
   EXPECT_EQ(config->name, "parent");
 }
 
-// What means nothing to Leeway goes to NVIDIA's library all the same.
+// Fields that mean nothing to Leeway go to NVIDIA's library all the same.
 TEST(NcclConfig, ItIsPassedOnWhole) {
   leeway_nccl_config asked = left_alone(22809);
   const std::string network = "Socket";

@@ -38,7 +38,7 @@ std::map<std::uintptr_t, std::size_t> touched(const std::vector<StagedPart>& par
   return rows;
 }
 
-// That rows lie one behind the other from `begin` on, without gap or overlap.
+// Expects that rows lie one behind the other from `begin` on, without gap or overlap.
 void expect_covers(const std::map<std::uintptr_t, std::size_t>& rows, std::uintptr_t begin,
                    std::size_t bytes) {
   std::uintptr_t next = begin;

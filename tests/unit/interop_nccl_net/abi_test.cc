@@ -78,7 +78,7 @@ static_assert(sizeof(leeway_nccl_net_properties_v12) == 128);
 static_assert(offsetof(leeway_nccl_net_properties_v11, multi_request_max) == 104);
 static_assert(sizeof(leeway_nccl_net_parts_v9) == 20 && sizeof(leeway_nccl_net_parts_v12) == 36);
 
-// Tables: so many pointers, the last of them at its place.
+// Tables have `count` pointers, the last of them at its place.
 #define POINTERS(version, count, last)                                         \
   static_assert(sizeof(leeway_nccl_net_##version) == (count) * sizeof(void*)); \
   static_assert(offsetof(leeway_nccl_net_##version, last) == ((count)-1) * sizeof(void*))
@@ -144,7 +144,7 @@ static_assert(sizeof(ncclNetProperties_v11_t) == sizeof(leeway_nccl_net_properti
 static_assert(sizeof(ncclNetProperties_v12_t) == sizeof(leeway_nccl_net_properties_v12));
 static_assert(sizeof(ncclNetProperties_v10_t) == sizeof(leeway_nccl_net_properties_v9));
 
-// As many arguments, of the same sizes, in the same order.
+// Compares functions: the same number of arguments, of the same sizes, in the same order.
 template <typename Theirs, typename Ours>
 inline constexpr bool kSameCall = false;
 template <typename R1, typename... A1, typename R2, typename... A2>

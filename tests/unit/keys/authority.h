@@ -37,8 +37,8 @@ class Authority {
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
 
-  // A certificate with these names ("URI:urn:leeway:job"; empty: none), valid from so many seconds
-  // from now on, until so many seconds from now.
+  // Issues a certificate with these names ("URI:urn:leeway:job"; none if empty), valid from
+  // `begins` to `ends`, in seconds from now.
   CertificateFiles issue(const std::string& names, long begins = -kDay, long ends = kDay) {
     const std::string number = std::to_string(next_++);
     EVP_PKEY* const key = ::EVP_EC_gen("P-256");

@@ -211,7 +211,7 @@ TEST(TlsCertificates, ProcessWithASecretAloneIsRefused) {
   EXPECT_TRUE(as_server.client.has_failed());
 }
 
-// The name of the job is no secret: whoever knows it proves nothing by it.
+// The name of the job is no secret: to know it proves nothing.
 TEST(TlsCertificates, NameOfTheJobAsASecretIsRefused) {
   Authority authority;
   auto named = Secrets::of_job(*Certificates::read(authority.member_of("a")));

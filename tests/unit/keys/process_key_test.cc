@@ -44,7 +44,7 @@ TEST(ProcessKey, AgreesWithEachProcessAboutAnotherSecret) {
             *one->agree((*ProcessKey::make())->public_half(), kMeeting, 0));
 }
 
-// Such a half would make the result known to everyone.
+// A half of small order would make the result known to everyone.
 TEST(ProcessKey, RefusesAPointOfSmallOrder) {
   const auto one = *ProcessKey::make();
   Key small{};
@@ -53,7 +53,7 @@ TEST(ProcessKey, RefusesAPointOfSmallOrder) {
   EXPECT_EQ(one->agree(small, kMeeting, 0).status().code(), StatusCode::kMismatch);
 }
 
-// Else two counters from 1 would number datagrams under one key.
+// Otherwise two counters from 1 would number datagrams under one key.
 TEST(ProcessKey, IsNeverUsedTwiceForOneMemberMeetingAndLane) {
   const auto one = *ProcessKey::make();
   const auto other = *ProcessKey::make();

@@ -84,7 +84,7 @@ TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
   }
 }
 
-// As Kubernetes' fsGroup gives a file: root's, readable by a group of the process.
+// Kubernetes' fsGroup makes a file like this: root's, readable by a group of the process.
 TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
   const SecretFile file(line_of('7'), 0440);
   EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");
@@ -101,7 +101,7 @@ struct AclEntry {
   std::uint32_t id;
 };
 
-// Of a file's owner, these, the mask and the others.
+// Sets a file's list: entries of its owner, these, the mask and the others.
 bool set_list(const std::string& path, const std::vector<AclEntry>& entries) {
   constexpr std::uint32_t kNobody = 0xFFFFFFFF;
   std::vector<AclEntry> all = {{0x01, 4, kNobody}};

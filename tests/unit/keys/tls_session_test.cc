@@ -28,7 +28,7 @@ struct Pair {
       : client(context(client_secrets), Side::client),
         server(context(server_secrets), Side::server) {}
 
-  // Until neither says anything more.
+  // Carries messages until neither side has any more.
   void carry() {
     while (true) {
       const Bytes to_server = client.take_output();
@@ -143,7 +143,7 @@ TEST(TlsSession, RefusesAnotherSecret) {
 TEST(TlsSession, RefusesWhoKnowsTheIdentityAlone) {
   Pair honest("1", "1");
   Bytes hello = honest.client.take_output();
-  hello.back() ^= std::byte{1};  // of the binder, which proves the secret
+  hello.back() ^= std::byte{1};  // in the binder, which proves the secret
   TlsSession server(context("1"), Side::server);
   Bytes heard;
   EXPECT_FALSE(server.receive(hello, heard));

@@ -160,7 +160,7 @@ TEST(CallerRun, FollowsARankThatTakesTheCallElsewhere) {
   }
 }
 
-// Whatever each rank does with each of its calls, in whatever order they come to it.
+// Each rank takes or gives away each of its calls at random, and they come to it in any order.
 TEST(CallerRun, StaysInStepWhereRanksTakeCallsElsewhere) {
   constexpr std::uint64_t kCalls = 400;
   std::mt19937_64 random(3);

@@ -30,7 +30,8 @@ Status call(Ranks& ranks, Rank rank, std::size_t elements = kSeveralChunks) {
   return ranks.run(rank, all_reduce_of(values)).status;
 }
 
-// What a rank says of a call that it has begun, as its caller would. Its slots hold nothing of use.
+// Writes the descriptor of a call that a rank has begun, as its caller would. Its slots hold
+// nothing of use.
 void describe(Ranks& ranks, Rank rank, std::uint64_t number, std::size_t elements) {
   std::vector<float> values(elements);
   const Plan plan = plan_of(all_reduce_of(values), ranks.size(), 4096);
@@ -200,7 +201,7 @@ TEST(Failures, SlotsOfAFailedCallStayUntilAllHaveLeftIt) {
   ASSERT_FALSE(status.ok());
   const Arena arena = ranks.station(0).arena();
   const auto slot_says = [&] { return *reinterpret_cast<const float*>(arena.own_slot(0)); };
-  for (int call_number = 2; call_number <= 5; ++call_number) {  // as many as there are slots
+  for (int call_number = 2; call_number <= 5; ++call_number) {  // one call for each slot
     std::vector<float> next(1000, 9.0f);
     std::thread waiting([&] { status = ranks.run(0, all_reduce_of(next)).status; });
     while (ranks.line(0).begun.load() < static_cast<std::uint64_t>(call_number))
@@ -232,7 +233,8 @@ TEST(Failures, ARefusedCallHasItsNumber) {
   expect_sums(ranks);
 }
 
-// Whatever a peer writes into its part: a status or a result, and nothing else is touched.
+// A peer writes anything into its part. The call ends with a status or a result, and nothing else
+// is touched.
 TEST(Failures, WhatAPeerScribblesIsContained) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {

@@ -64,11 +64,11 @@ class Ranks {
     CollectiveReport report;
     return caller(rank).run(spec, next_number(rank), now(), report);
   }
-  // Of the rank's calls, each of which has one.
+  // The number of the rank's next call; each call has one.
   std::uint64_t next_number(Rank rank) { return ++issued_[rank]; }
   // The rank gives its next call to datagrams.
   void go_elsewhere(Rank rank) { station(rank).go_elsewhere(next_number(rank)); }
-  // Until the rank has come so far.
+  // Waits until the rank's progress is at least `progress`.
   void await(Rank rank, std::uint64_t progress) {
     while (line(rank).progress.load() < progress) std::this_thread::yield();
   }

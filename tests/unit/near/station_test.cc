@@ -27,7 +27,7 @@ TEST(StationWait, EndsWhenAllHaveComeAndNotBefore) {
   waiting.join();
 }
 
-// Rounds of sleepers: a wake-up that is lost once in so many would cost a look's time each.
+// Many rounds of sleepers: a rare lost wake-up would cost the time between two looks.
 TEST(StationWait, SleepersAreWokenManyTimes) {
   constexpr std::uint64_t kRounds = 2'000;
   Ranks ranks(4);

@@ -90,7 +90,7 @@ TEST_F(OperatorLogLines, CommunicatorsOfOneNameAreToldApart) {
   snapshot_.channels.push_back(snapshot_.channels[0]);
   snapshot_.channels[1].epoch = 2;
   look();
-  peer().state = PeerState::gone;  // of the first alone
+  peer().state = PeerState::gone;  // in the first channel alone
   EXPECT_THAT(look(), HasSubstr("rank 2 left"));
   EXPECT_EQ(look(), "");
 }

@@ -45,7 +45,7 @@ std::vector<json> records_of(const std::string& path) {
   return records;
 }
 
-// What the qlog schema (main 0.3, QUIC events 0.3) asks of each record.
+// Checks what the qlog schema (main 0.3, QUIC events 0.3) asks of each record.
 void validate(const std::vector<json>& records) {
   ASSERT_FALSE(records.empty());
   EXPECT_EQ(records[0].at("qlog_version"), "0.3");

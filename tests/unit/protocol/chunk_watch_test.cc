@@ -115,7 +115,7 @@ TEST(ChunkWatch, FollowsASendersOrder) {
     SCOPED_TRACE(key);
     const PacketGrid grid(187, 1, 1);  // its last chunk is a short one
     follow_cursor(grid, key, {grid, {.rotation = key, .inner = key}, nullptr});
-    const PacketGrid small(187, 4096, 4);  // of packets of 16 KiB, eight of them a chunk
+    const PacketGrid small(187, 4096, 4);  // packets of 16 KiB, eight in a chunk
     follow_cursor(small, key, {small, {.rotation = key, .inner = key}, nullptr});
   }
 }

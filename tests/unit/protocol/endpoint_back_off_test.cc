@@ -77,7 +77,7 @@ TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
   for (const bool waits : {false, true}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
     if (waits) group.hold_data(0);
-    std::map<std::int64_t, int> copies;  // of reports and requests, by when they left
+    std::map<std::int64_t, int> copies;  // number of reports and requests, by departure time
     group.filter = [&](Rank from, Rank, ByteSpan datagram) {
       const auto type = type_of(datagram);
       if (from == 0 && type != wire::PacketType::data && type != wire::PacketType::probe)
@@ -97,8 +97,8 @@ TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
   }
 }
 
-// What was doubled while round trips were taken for short must not be doubled again once they are
-// known: a round would last longer than its deadline.
+// A time-out that was doubled while round trips were taken for short must not be doubled again once
+// they are known: a round would last longer than its deadline.
 TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     GroupOptions options{.size = 4, .delay = 250ms, .seed = seed};
@@ -125,7 +125,7 @@ TEST(EndpointBackOff, RequestsOfWhichNothingComesBecomeRare) {
   call.submit_all(group);
   EXPECT_FALSE(group.run(call.requests(), 1s));
   EXPECT_GE(requests.size(), 8u);    // the first ones come at once
-  EXPECT_LE(requests.size(), 200u);  // of 2 * 50,000 round trips
+  EXPECT_LE(requests.size(), 200u);  // in 2 * 50,000 round trips
   narrow = false;
   EXPECT_TRUE(call.finish(group));
 }

@@ -80,7 +80,7 @@ TEST(EndpointCopies, TheLastOneEndsThePass) {
   }
 }
 
-// What the last copy says counts although its packet has come before.
+// The end mark of the last copy counts although its packet has come before.
 TEST(EndpointCopies, TheEndOfTheLastOneIsHeardWhereItsPacketIsHeld) {
   LossyGroup ranks;
   const auto requests = ranks.counters(1).requests_sent;
@@ -93,7 +93,8 @@ TEST(EndpointCopies, TheEndOfTheLastOneIsHeardWhereItsPacketIsHeld) {
   EXPECT_GT(ranks.counters(1).requests_sent, requests);
 }
 
-// Of a rank that has not opened the operation yet. It keeps the copy that ends the pass.
+// The receiver is a rank that has not opened the operation yet. It keeps the copy that ends the
+// pass.
 TEST(EndpointCopies, TheyTakeOnePlaceWhereTheyComeTooEarly) {
   LossyGroup ranks;
   const auto dropped = ranks.counters(1).early_dropped;

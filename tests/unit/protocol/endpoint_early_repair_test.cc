@@ -37,7 +37,7 @@ struct LongPass {
       return header->attempt > 0 || !lost.contains(header->index.value);
     };
   }
-  // Where in `sent` the first answer with this packet is; its size: nowhere.
+  // Index in `sent` of the first answer with this packet. Its size if there is none.
   std::size_t answer(std::uint32_t index) const {
     const auto is_it = [&](const wire::DataHeader& header) {
       return header.attempt > 0 && header.index.value == index;
@@ -61,7 +61,7 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   LongPass pass;
   pass.lose({});
   EXPECT_TRUE(pass.run());
-  std::set<std::uint32_t> lost;  // of the packets that leave early
+  std::set<std::uint32_t> lost;  // some of the packets that leave early
   for (const std::size_t place : {6, 40, 90}) lost.insert(pass.sent[place].index.value);
   EXPECT_EQ(pass.counters(1).requests_sent, 0u);
   LongPass losing;
@@ -74,7 +74,8 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
-// A step of 16, as many behind it, and a window under way: not when its chunk of 64 is over.
+// A packet is sent again after a step of 16, as many packets behind it, and a window in flight, and
+// not only when its chunk of 64 is over.
 TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   LongPass pass;
   pass.lose({});

@@ -1,5 +1,5 @@
-// What a sender may send and when a receiver is content: ready gate, credit window, early data,
-// settling.
+// Flow control: when a sender may send and a receiver is content. Ready gate, credit window, early
+// data, settling.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-// Leaving: nobody waits in vain for a rank that left, and nobody stays for ever for one that does
+// Leaving: nobody goes on waiting for a rank that left, and nobody stays for ever for one that does
 // not answer.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class Leaving : public ::testing::Test {
       return !gone_[to] && !gone_[from] && (!passes_ || passes_(from, to, datagram));
     };
   }
-  // So that ranks know of each other.
+  // Makes ranks know of each other.
   void make_and_reduce(int size) {
     make(size);
     FloatAllReduce call(size, 5000);
@@ -103,7 +103,7 @@ TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
   EXPECT_LT(group_->now() - start, 3 * round_trip);
 }
 
-// What is asked or answered may be lost: then it is as long as everything is quiet.
+// The question or the answer may be lost. Then leaving takes until everything is quiet.
 TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   make_and_reduce(2);
   run_until([] { return false; }, 50ms);

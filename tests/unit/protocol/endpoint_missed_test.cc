@@ -1,5 +1,5 @@
-// Whether a rank learns that an owner used nothing of its contribution, and never hears it of one
-// that was used.
+// A rank learns that an owner used nothing of its contribution, and never hears it of one that was
+// used.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -141,8 +141,8 @@ TEST_F(EndpointMissed, NobodyWaitsForTheWordOfARankThatSaysGoodbye) {
   EXPECT_FALSE(missed(*requests[0], 2));
 }
 
-// Whatever is lost, reports and ENDs included: a contribution that is said to be missed is in no
-// result.
+// Any datagram may be lost, reports and ENDs included. A contribution that is said to be missed is
+// still in no result.
 TEST_F(EndpointMissed, IsNeverSaidOfAContributionThatWasUsed) {
   std::mt19937 random(3);
   group_.filter = [&](Rank, Rank, ByteSpan datagram) {

@@ -45,7 +45,7 @@ class FakeClient final : public RoundClient {
   bool done() const { return events.find("done") != std::string::npos; }
   bool closed() const { return events.find("closed") != std::string::npos; }
 
-  RoundPlan plan;                       // of the round that it is open for
+  RoundPlan plan;                       // plan of the round that it is open for
   std::vector<std::uint32_t> sent;      // indices, repairs included
   std::vector<std::uint32_t> accepted;  // indices
   std::string events;
@@ -126,7 +126,7 @@ class EndpointPair {
     now_ = end;
   }
 
-  // Sees every datagram; false: it is lost.
+  // Sees every datagram. Returns false to lose it.
   std::function<bool(Rank from, ByteSpan datagram)> filter;
 
  private:

@@ -1,4 +1,4 @@
-// What one endpoint says to another, without an engine behind either.
+// Messages of one endpoint to another, without an engine behind either.
 #include "endpoint_pair.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
   EXPECT_EQ(a.sent.size(), 50u) << "what came early was kept";
 }
 
-// What the other side cannot keep would be lost, and nobody asks for it under best effort.
+// Data that the other side cannot keep would be lost, and nobody asks for it under best effort.
 TEST_F(Pair, OfManyOperationsNoMoreGoesOutThanTheOtherSideKeeps) {  // WIRE 2.4
   constexpr int kOperations = 12;
   std::vector<FakeClient> senders(kOperations, FakeClient(1, 0));

@@ -47,7 +47,7 @@ TEST(EndpointParity, MakesGoodWhatIsLostWithoutARequest) {
   CodedPair pair;
   const auto requests = pair.counters(1).requests_sent;
   const auto recovered = pair.counters(1).recovered;
-  const std::set<std::uint32_t> lost{3, 77, 78, 141};  // of either half; the last one is shorter
+  const std::set<std::uint32_t> lost{3, 77, 78, 141};  // in both halves; the last packet is shorter
   pair.group.filter = [&](Rank, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     return to != 1 || !header || header->attempt > 0 || !lost.contains(header->index.value);
@@ -71,7 +71,7 @@ TEST(EndpointParity, NoneIsSentWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().parity_sent, 0u);
 }
 
-// What parity falls short of is asked for, and no more than that.
+// Only packets that parity cannot rebuild are asked for.
 TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
   CodedPair pair;
   const auto repairs = pair.counters(0).repairs_sent;

@@ -28,7 +28,7 @@ constexpr std::size_t kPayload = 1408;
 
 class Intruder : public ::testing::Test {
  protected:
-  // An operation stands open at rank 0: rank 1 has not joined.
+  // Rank 0 opens an operation that rank 1 has not joined.
   void SetUp() override { call_.submit(group_, 0); }
 
   std::uint64_t refused(wire::Refusal reason) const {

@@ -252,7 +252,7 @@ TEST(EndpointReorder, OvertakingChangesNothing) {
   EXPECT_EQ(call.report(0).loss, 0.0);
 }
 
-// Whatever the network does, every data datagram that arrives is accounted for exactly once.
+// The network may do anything; every data datagram that arrives is still counted exactly once.
 TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GroupOptions options{.size = 4, .seed = seed};

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Duration kRtt = 10ms;
 constexpr Duration kTimeout = 15ms;
 
-// A path that carries so much, and answers probes a round trip later.
+// A path that carries datagrams up to a size, and answers probes a round trip later.
 class PathSizeTest : public ::testing::Test {
  protected:
   void make(const SizeLimits& limits) { size_.configure(limits); }
@@ -170,7 +170,7 @@ TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   EXPECT_EQ(size_.bytes(), 1440u);
 }
 
-// Nothing is searched there, and yet the datagrams are to fit.
+// No size is searched there, and yet the datagrams are to fit.
 TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   make({.most = 1168, .around = 32});
   size_.begin(now_);
@@ -269,7 +269,7 @@ TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
   EXPECT_EQ(size_.falls(), 1u);
 }
 
-// Of many in one report, more bytes than a long one has.
+// Many copies in one report have more bytes than a long one.
 TEST_F(BlackHole, ManyCopiesAreNoLongOnesAndHideNone) {
   const auto burst = [&](std::uint32_t shorts, std::uint32_t arrive) {
     last_ += shorts;

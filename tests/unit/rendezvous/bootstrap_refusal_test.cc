@@ -91,7 +91,7 @@ TEST(JoinGroup, ARankWithAnotherSecretIsOneLineOfTheLog) {
   EXPECT_EQ(said.find("it does not know", first + 1), std::string::npos) << said;
 }
 
-// What a rank says that waits for longer than `first_word`.
+// The log of a rank that waits for longer than `first_word`.
 std::string said_by(const LocalConfiguration& waiting) {
   RendezvousLimits limits = short_limits();
   limits.first_word = 600ms;
@@ -273,7 +273,7 @@ TEST(JoinGroup, TellsTheReasonToRanksThatComeAfterIt) {
   EXPECT_EQ(text(root.get()), text(faulty));
 }
 
-// As text_of_common_failure(), with a Hello that no rank of ours would put down.
+// As text_of_common_failure(), with a Hello that no rank of ours would put.
 std::string text_after_hello(const control::Hello& hello) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 3, port);

@@ -232,7 +232,7 @@ TEST(ParseWelcome, RefusesAnAnswerWithoutOutcome) {
   EXPECT_FALSE(accepts(welcome));
 }
 
-// Whatever the bytes, the answer is yes or no; what is accepted obeys the contract.
+// For any bytes the answer is yes or no. A message that is accepted obeys the contract.
 TEST(ParseHello, IsTotalOverDamagedMessages) {
   std::mt19937 random(1);
   const std::string valid = valid_hello(1, 2).SerializeAsString();

@@ -278,7 +278,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
   EXPECT_EQ(options->log_level, "debug");
 }
 
-// As of `LEEWAY_PORT=$PORT` where PORT is misspelt: the job would run, and not as it was meant.
+// A misspelt PORT in `LEEWAY_PORT=$PORT` has this effect: the job would run, but not as intended.
 TEST(OptionsFromEnvironment, RefusesAVariableThatIsSetAndEmpty) {
   for (const EnvironmentVariable& variable : environment_variables()) {
     const auto options = read({{variable.name, ""}});
@@ -311,7 +311,7 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
   }
 }
 
-// Whatever is wrong with a variable, the text names that one and what it holds, and no other.
+// The text names the wrong variable and its value, and no other variable.
 TEST(OptionsFromEnvironment, NamesTheVariableThatIsWrongAndNoOther) {
   using ::testing::Not;
   const Variables place = {
@@ -455,7 +455,7 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   EXPECT_EQ(asked, listed);
 }
 
-// Where one node's workers fail, its agent alone counts; the others' workers start again, too.
+// If one node's workers fail, its agent alone counts; the others' workers start again, too.
 TEST(OptionsFromEnvironment, TakesNoCountThatTorchrunsAgentsKeepForTheirNode) {
   EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "2"}}))->restart_count, 0u);
 }

@@ -1,5 +1,4 @@
-// What the rendezvous tests need of TCP: free ports, messages to spoil, and a peer that says
-// whatever a test wants said.
+// TCP for the rendezvous tests: free ports, messages to spoil, and a peer that sends any bytes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
   return local;
 }
 
-// What a process has whose secret file has these lines, each named by a digit.
+// The identity of a process whose secret file has these lines, each named by a digit.
 inline std::shared_ptr<const keys::OwnIdentity> identity_with(std::string_view digits) {
   std::string lines;
   for (const char digit : digits) lines.append(secret_digits(digit)).append("\n");

@@ -219,7 +219,7 @@ TEST(Meeting, LeavesNoThreadAndNoDescriptorBehind) {
   EXPECT_EQ(count("/proc/self/fd"), descriptors);
 }
 
-// Of a program that counts its attempts.
+// As in a program that counts its attempts.
 TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   const auto store = std::make_shared<PlainStore>();
   LocalConfiguration dead = over(store, 0, 3);

@@ -15,7 +15,7 @@ ByteSpan bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// What a reader made of requests; keys and values copied.
+// A request as a reader saw it, with keys and values copied.
 struct Taken {
   StoreOperation operation;
   std::string key;
@@ -95,7 +95,7 @@ TEST(FrameReader, RefusesAtTheFirstByteThatIsNotOurs) {
   }
 }
 
-// Nothing of a message that could not be ours is kept, whatever length it announces.
+// Keeps no bytes of a message that could not be ours, whatever length it announces.
 TEST(FrameReader, RefusesLengthsBeforeItKeepsAnything) {
   const auto header = [](std::size_t key_bytes, std::uint32_t value_bytes) {
     std::string bytes = greeting() + std::string(16, '\0');

@@ -55,7 +55,7 @@ class StoreServerTest : public ::testing::Test {
     }
     return std::exchange(heard_[id], {});
   }
-  // Why a connection was closed; empty: it was not.
+  // Returns why a connection was closed. Empty if it was not.
   std::string closed(StoreServer::Id id) {
     for (const StoreServer::Closing& closing : server_->poll_closings())
       closed_[closing.id] = closing.reason;
@@ -104,7 +104,7 @@ TEST_F(StoreServerTest, ForgetsACancelledGet) {
   greet(2);
   say(1, request_of(StoreOperation::get, "key", {}, 5));
   say(1, request_of(StoreOperation::cancel, "", {}, 5));
-  say(1, request_of(StoreOperation::cancel, "", {}, 6));  // of none: on its way, perhaps
+  say(1, request_of(StoreOperation::cancel, "", {}, 6));  // no such get: it may be on its way
   say(2, request_of(StoreOperation::put, "key", "value"));
   EXPECT_EQ(heard(1), Heard{});
   EXPECT_EQ(closed(1), "");
@@ -218,7 +218,7 @@ TEST_F(StoreServerTest, LetsNoNetworkHaveMoreThanItsShareOfStrangers) {
   EXPECT_EQ(server_->connections(), 3u);
   EXPECT_EQ(closed(1), "");
   EXPECT_EQ(server_->counters().strangers, 46u);
-  // Those of this machine have no share, only all together.
+  // Connections of this machine have no limit of their own, only the common one.
   for (StoreServer::Id id = 50; id < 55; ++id) server_->on_accept(now_, id, 0);
   EXPECT_EQ(server_->connections(), 8u);
 }
@@ -347,8 +347,8 @@ TEST_F(StoreServerTest, ClosesTheConnectionWithTheMostRequestsWhereThereAreTooMa
   EXPECT_EQ(heard(2), (Heard{"found:ours", "found:ours"}));
 }
 
-// As a member can have them: all that there may be, for one key. Ending them took 12 s when each
-// was looked for among all.
+// A member may have this many gets wait for one key. Ending them took 12 s when each was looked for
+// among all.
 TEST_F(StoreServerTest, ForgetsAQuarterOfAMillionWaitingGetsAtOnce) {
   const auto count = static_cast<std::uint32_t>(limits_.requests_max);
   const StoreServer::Id connections = limits_.all_requests_max / limits_.requests_max;

@@ -1,4 +1,4 @@
-// What leeway/rendezvous.h promises of every store, for each of them.
+// Promises of leeway/rendezvous.h for every store, tested with each of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -43,7 +43,7 @@ class TableTampering : public ::testing::Test {
   }
   Value table() const { return proved_value(welcome_of(group_), ranks_[0], table_key()); }
 
-  // What a rank makes of a table; the status of whoever refuses it.
+  // The status of a rank that takes or refuses a table.
   Status taken(ByteSpan value, Rank rank, std::string key = {}) const {
     const auto welcome = parse_welcome(value, 3);
     if (!welcome) return Status::error(StatusCode::kMismatch, "no table");
@@ -124,7 +124,7 @@ TEST_F(TableTampering, OfAMembersCopiedKeysNoneIsAccepted) {
     bad.datagrams.members[to].port = static_cast<std::uint16_t>(1 + random_() % 65535);
     if (random_() % 2 == 0) members[to].tag = static_cast<std::uint32_t>(random_());
     const Value value = proved_value(welcome_of(bad), ranks_[0], table_key());
-    // Whom the change concerns refuses it: where two keys are equal, everybody does.
+    // The rank that the change concerns refuses it. If two keys are equal, everybody does.
     const bool is_copy = members[to].public_key == members[from].public_key;
     const auto victim = static_cast<Rank>(to == 0 ? from : to);
     const Rank other = 3 - victim;
@@ -143,7 +143,7 @@ TEST_F(TableTampering, TheErrorNamesBothRanksOfACopiedKey) {
               HasSubstr("rank 2 carries the public key of rank 1"));
 }
 
-// Two tables of one meeting: whoever has another one understands nothing.
+// Two tables of one meeting: a rank with the other table cannot open datagrams.
 TEST_F(TableTampering, RanksWithDifferentTablesHaveDifferentKeys) {
   Group other = group_;
   other.datagrams.members[2].port = 9;

@@ -168,7 +168,8 @@ std::string name_of(const ::testing::TestParamInfo<Suite>& suite) {
 INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), name_of);
 INSTANTIATE_TEST_SUITE_P(Suites, Aes128GcmTest, ::testing::Values(kSuites[0], kSuites[2]), name_of);
 
-// What one library sealed, the other opens: two machines of a group need not have the same.
+// Each library opens datagrams that the other sealed: two machines of a group need not have the
+// same.
 TEST(Aead, LibrariesOpenEachOthersDatagrams) {
   if (ipsec_mb_version().empty())
     GTEST_SKIP() << "this build or this processor is without IPsec-MB";

@@ -57,7 +57,7 @@ TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
   EXPECT_EQ(pair.end(1).sending_phase(), 2u);
 }
 
-// What both say about their keys is no use of them: two that are silent stay in the phase.
+// Messages about keys are no use of them: two ends that are silent stay in the phase.
 TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
   for (const Rank from : {0, 1}) {
     MetPair pair;
@@ -105,7 +105,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// And no further phase begins before the peer was heard in this one.
+// No further phase begins before the peer was heard in this one.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   MetPair pair(kQuick);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));
@@ -178,7 +178,7 @@ TEST(AssociationRotation, AForgedPhaseChangesNothing) {
   EXPECT_TRUE(pair.pass(0));
 }
 
-// What the peer accepts by is no half: nothing changes, and it is asked again.
+// A public half of zeros is refused. Nothing changes, and the peer is asked again.
 TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   struct : KeyExchange {
     std::optional<Halves> make(const keys::Key& mixed) override {

@@ -11,7 +11,7 @@
 namespace leeway::seal {
 namespace {
 
-// What OpenSSL allocates is counted from the first allocation of this process on.
+// Counts allocations of OpenSSL from the first one of this process on.
 std::atomic<std::uint64_t> openssl_allocations{0};
 const int counts_allocations = CRYPTO_set_mem_functions(
     [](std::size_t bytes, const char*, int) {
@@ -142,7 +142,6 @@ TEST(AssociationsOpen, AnotherLaneIsRefused) {
   EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
 }
 
-// What one process sealed for another is worth nothing elsewhere, nor back at the sender.
 // Two processes that meet in two groups at once, whose meetings they end in different orders.
 class TwoMeetings : public ::testing::Test {
  protected:
@@ -150,7 +149,7 @@ class TwoMeetings : public ::testing::Test {
 
   TwoMeetings() { start_over(); }
   void start_over() { ends_ = std::make_unique<std::array<Associations, 2>>(); }
-  // What both say about their keys, and nothing is lost.
+  // Exchanges all messages about keys. None is lost.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;
@@ -232,7 +231,7 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
-// Those of three meetings by which anything was heard have their first phase behind them.
+// Three meetings: each by which anything was heard has its first phase behind it.
 TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   for (unsigned meeting = 3; meeting >= 1; --meeting) {
     meet(0, meeting);
@@ -252,7 +251,7 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[0].counters().phases, 1u);
-  // One that is heard now, and is the least, is sealed by from now on; its keys change first.
+  // If this meeting is heard now, and is the least, its keys seal from now on; they change first.
   EXPECT_TRUE(opens(1, std::move(by_first)));
   EXPECT_TRUE(pass(1));
   change_keys();
@@ -309,6 +308,7 @@ TEST(AssociationsWake, DoesAFewExchangesAtATime) {
   EXPECT_EQ(hub.counters().phases, kPeers);
 }
 
+// A datagram that one process sealed for another is not opened elsewhere, nor at the sender.
 TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
   PairOfTwo pair;
   const Bytes datagram = pair.seal(0, bytes_of("for 1"));

@@ -21,7 +21,7 @@ class Masked {
   explicit Masked(ByteSpan bytes) : bytes_(bytes.begin(), bytes.end()) {
     for (std::byte& byte : bytes_) byte ^= kMask;
   }
-  // Whether they lie in what this process may write, but for its stacks.
+  // Returns true if the bytes lie in memory that this process may write, other than its stacks.
   bool is_in_memory() const {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {

@@ -92,7 +92,7 @@ TEST_F(ForwardingTest, TheShareOfAnIdleSecondIsNotKept) {
   EXPECT_GE(taken, 100);
 }
 
-// Else a path that is full would look like one that is gone.
+// Otherwise a path that is full would look like one that is gone.
 TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200)) {
@@ -160,7 +160,7 @@ TEST_F(ForwardingTest, TheFirstRefusalIsToldAtOnceAndFurtherOnesTogether) {
   EXPECT_LE(told, 4);
 }
 
-// Else it would be forgotten, and refusals begin anew.
+// Otherwise the share would be forgotten, and refusals begin anew.
 TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   forwarding_.set_uplink(16e6);
   while (ask(1, 200)) {
@@ -214,7 +214,7 @@ TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
 }
 
-// Whose a datagram is says its own seal. A relay that claims another sender is not believed.
+// The seal of a datagram says whose it is. A relay that claims another sender is not believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};
   const CipherMaker maker = aead_maker(AeadKind::aes_128_gcm);

@@ -11,14 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What stays on a line is lost. What arrives is opened, unless two phases have begun since. In the
-// end both are together.
+// Messages that stay in flight are lost. Datagrams that arrive are opened, unless two phases have
+// begun since. In the end both ends are in the same phase.
 class EveryOrder {
  public:
   static constexpr unsigned kWake = 6;
   static constexpr unsigned kActions = 7;
 
-  // After so many steps of an exchange without loss. Gives how many of the actions could be done.
+  // Performs actions after `steps` steps of an exchange without loss. Returns how many of them
+  // could be done.
   std::size_t play(int steps, std::span<const unsigned> actions) {
     EXPECT_TRUE(pair_.pass(1));
     for (int i = 0; i < steps; ++i) EXPECT_TRUE(act(kWake) && arrive(1 - i % 2, /*first=*/true));

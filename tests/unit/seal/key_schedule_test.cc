@@ -113,7 +113,7 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
   EXPECT_NE(plain, secret(zero, zero, zero, peer, 0, 1));
 }
 
-// Else both would seal with the same nonces under the same key.
+// Otherwise both would seal with the same nonces under the same key.
 TEST(DerivePair, TheTwoDirectionsHaveDifferentKeys) {
   for (unsigned number = 0; number < 20; ++number) {
     const PairKeys keys = keys_of(number, true);

@@ -27,10 +27,10 @@ keys::Key key_of(unsigned number) {
 
 constexpr unsigned kOwn = 1;
 
-// What ranks 1 and 2 are said to be. Rank 0 is the process that hears it.
+// Identities of ranks 1 and 2, as rank 0, the process that hears the table, is told them.
 struct Table {
-  unsigned keys[2];       // of kOwn .. 3
-  unsigned processes[2];  // that they are called by
+  unsigned keys[2];       // each in kOwn .. 3
+  unsigned processes[2];  // process numbers
   unsigned meeting;
 };
 
@@ -44,7 +44,7 @@ std::vector<Table> all_tables() {
   return tables;
 }
 
-// As communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of src/keys.
+// Does as communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of src/keys.
 class Process {
  public:
   void hear(const Table& table) {

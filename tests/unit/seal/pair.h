@@ -80,7 +80,7 @@ struct PairOfTwo {
     out.resize(ends[from].seal(now, train, out));
     return out;
   }
-  // What it says; empty: refused.
+  // Returns the plain bytes. Empty if the datagram is refused.
   Bytes open(Rank at, Bytes datagram) {
     const ByteSpan plain = ends[at].open(now, static_cast<Rank>(1 - at), datagram);
     return {plain.begin(), plain.end()};
@@ -88,7 +88,7 @@ struct PairOfTwo {
   bool pass(Rank from) {
     return open(static_cast<Rank>(1 - from), seal(from, bytes_of("x"))) == bytes_of("x");
   }
-  // What an end says about its keys now.
+  // Messages of an end about its keys now.
   std::vector<Bytes> messages(Rank from) {
     std::vector<Bytes> all;
     ends[from].on_wake(now);

@@ -33,7 +33,8 @@ TEST(RelayShares, EachRelayHasItsOwn) {
   EXPECT_FALSE(shares.poll());
 }
 
-// Nothing was sent through it; it claims more than was sent; the word was overtaken.
+// The cases: no datagram went through the relay; it claims more than was sent; its word was
+// overtaken.
 TEST(RelayShares, WhatCannotBeTrueIsRefusedAndCounted) {
   RelayShares shares;
   shares.on_message(1, {.refused = 0, .bytes_per_second = 1});

@@ -85,9 +85,9 @@ class RelaysTest : public ::testing::Test {
 
  private:
   struct Flying {
-    Rank from;  // whose message it is
-    Rank to;    // for whom it is
-    Rank via;   // who forwards it
+    Rank from;  // sender of the message
+    Rank to;    // receiver of the message
+    Rank via;   // relay
     Rank sender;
     Rank receiver;
     PathMessage message;
@@ -150,7 +150,8 @@ TEST_F(RelaysTest, TwoWithoutAPathMeetThroughAThirdAfterASecond) {
   EXPECT_EQ(via(0, 1), kNoRank);
 }
 
-// Its address was asked in vain, ever more rarely, before it came up. Then it is heard.
+// The peer's address was asked without an answer, ever more rarely, before it came up. Then the
+// peer is heard.
 TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   meet(3);
   cut(0, 1);
@@ -166,7 +167,7 @@ TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   EXPECT_EQ(of(0).counters().relays + of(1).counters().relays, 0u);
 }
 
-// One that is heard all the time and hears nothing itself.
+// The peer is heard all the time, and hears nothing itself.
 TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
   meet(2);
   cut(0, 1);
@@ -262,7 +263,7 @@ TEST_F(RelaysTest, APathThatFallsSilentUnderLoadIsReplacedWithinTwoSeconds) {
   EXPECT_EQ(via(1, 2), kNoRank);
 }
 
-// Where nothing is open nobody asks: mappings are kept, and that is all.
+// While no call is open nobody asks: only mappings are kept.
 TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   meet(3);
   run(5s);

@@ -43,7 +43,7 @@ class RoamingTest : public ::testing::Test {
     }
     while (const auto move = roaming_.poll_move()) moves_.push_back(*move);
   }
-  // Where the peer's answer to a challenge at that address comes from.
+  // Address from which the peer's answer to a challenge at `home` comes.
   virtual NetworkAddress reply_from(const NetworkAddress& home) { return home; }
 
   void run(Duration time) {
@@ -133,7 +133,7 @@ TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
 // Somebody copies each datagram and is quicker than the network. He also passes on the challenges
 // that he gets, and the answers to them.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
-  homes_ = {address_at(1), address_at(66)};  // what goes to 66 reaches the peer, too
+  homes_ = {address_at(1), address_at(66)};  // datagrams to 66 reach the peer, too
   meet({address_at(1)});
   run(1s);
   for (int i = 0; i < 1000; ++i) {

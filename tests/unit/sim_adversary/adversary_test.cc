@@ -20,7 +20,7 @@ TEST(Adversary, BreaksNoneOfFourHundredSeeds) {
     refused += job.refused_tables();
     key_phases += job.key_phases();
   }
-  // Else nobody tampers, or nothing is left to tamper with.
+  // Otherwise nobody tampers, or nothing is left to tamper with.
   EXPECT_GT(right, 2000u);
   EXPECT_GT(failed, 10u);
   EXPECT_GT(refused, 10u);

@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 scenario::Scenario scenario_of(const std::string& text);
 
-// What the checkers are told instead of the truth.
+// Changes that make checkers hear something other than the truth.
 struct Lies {
   // How often a datagram is told; 1 is the truth.
   std::function<int(std::uint32_t rank, std::uint32_t from, ByteSpan datagram)> copies;
@@ -27,7 +27,7 @@ struct Lies {
   std::function<void(std::uint32_t rank, const Call& call, CallResult& result,
                      CollectiveReport& report, std::span<float> values)>
       outcome;
-  // Changes a packet of the network before it is told; false: not told at all.
+  // Changes a packet of the network before it is told. Returns false if it is not told at all.
   std::function<bool(PacketStep step, Packet& packet)> packet;
   Duration delay_of_return{0};
 };
@@ -36,13 +36,13 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
  public:
   CoreRun(const std::string& text, std::uint64_t seed, Lies lies = {});
 
-  // To the end of the scenario's rounds; the records of i1 to i17.
+  // Runs to the end of the scenario's rounds. Returns the records of i1 to i17.
   std::vector<CheckRecord> run();
 
   Checkers& checkers() { return *checkers_; }
   Endpoints& endpoints() { return *core_; }
   Network& network() { return *network_; }
-  // Whether replicas ask for blocks that would become too old.
+  // Replicas ask for blocks that would become too old.
   bool refresh_old = true;
   // A pause of one rank.
   void pause(std::uint32_t rank, Instant from, Instant until);

@@ -1,4 +1,4 @@
-// What a broken core would show is found, and found by the invariant that is broken.
+// A broken core is found, and found by the invariant that is broken.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -241,7 +241,7 @@ TEST(Report, FindsACallThatIsReportedTooEarly) {
 }
 
 TEST(Report, FindsARoundNumberUsedTwice) {
-  // What the engine sums in its third call arrives under the number of its second.
+  // Data of the engine's third call arrive under the number of its second.
   const auto reuse = [](std::uint32_t, std::vector<std::byte>& datagram) {
     wire::Prefix prefix;
     wire::DataHeader header;
@@ -266,7 +266,7 @@ TEST(Deadline, FindsACallThatReturnsTooLate) {
 
 TEST(Agreement, FindsARankThatHoldsAnotherResult) {
   EXPECT_EQ(broken(kClean, outcome_of([](CallResult&, CollectiveReport&, std::span<float> values) {
-                     values[9000] += 1.0f;  // of rank 2's shard
+                     values[9000] += 1.0f;  // in rank 2's shard
                    })),
             "i6");
 }

@@ -165,7 +165,7 @@ class TwoRanks {
     spec.peer = 0;
     spec.input = spec.output = std::span(values);
     if (kind != collective::OperationKind::replica_broadcast) return;
-    values.resize(2 * values.size(), 1.0f);  // as many from either rank
+    values.resize(2 * values.size(), 1.0f);  // the same number from either rank
     spec.input = spec.output = std::span(values);
     spec.options.delivery = {Delivery::Kind::bounded, 1.0, kDeadline};
   }
@@ -238,7 +238,7 @@ TEST(LedgerBook, HeedsWhatALaterCopySays) {
 
 TEST(LedgerBook, GivesPlacesOfASenderBack) {
   TwoRanks ranks(collective::OperationKind::broadcast);
-  std::array<CallLedger*, 3> calls{};  // of three packets each, for eight places
+  std::array<CallLedger*, 3> calls{};  // three packets each, for eight places
   for (std::uint32_t number = 0; number < calls.size(); ++number) {
     calls[number] = &ranks.submit(0);
     ranks.book.close(0, true);

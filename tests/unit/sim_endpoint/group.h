@@ -26,7 +26,7 @@ inline scenario::Scenario scenario_of(const std::string& text) {
   return *scenario;
 }
 
-// What some rounds came to, over all ranks.
+// Sums of some rounds, over all ranks.
 struct Tally {
   std::uint64_t expected = 0;
   std::uint64_t arrived = 0;
@@ -85,7 +85,7 @@ class Group final : public Endpoints::Client {
     }
     return true;
   }
-  // False if nothing is left to happen before.
+  // Returns false if no event is left before that.
   bool run_until_done(std::uint32_t calls) {
     while (done_ < calls) {
       if (!step()) return false;
@@ -97,7 +97,7 @@ class Group final : public Endpoints::Client {
     reached_ = false;
     while (!reached_) step();
   }
-  // What is still under way, and every confirmation.
+  // Runs until nothing is in flight, and every confirmation has come.
   void drain() {
     while (step()) {
     }

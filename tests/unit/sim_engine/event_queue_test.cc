@@ -26,7 +26,7 @@ class Comparison {
     expected_.emplace(std::pair(event.time_ns, event.sequence), event);
   }
 
-  // False after the first difference, so that a loop does not report millions of them.
+  // Returns false after the first difference, so that a loop does not report millions of them.
   bool pop_agrees() {
     if (!view_agrees()) return false;
     const Event& expected = expected_.begin()->second;
@@ -52,7 +52,7 @@ class Comparison {
   std::uint64_t events_seen_ahead = 0;
 
  private:
-  // What it sees ahead are the next events, in their order.
+  // Returns true if look_ahead() sees the next events, in their order.
   bool view_agrees() {
     auto next = expected_.begin();
     bool same = true;

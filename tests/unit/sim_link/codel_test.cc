@@ -172,7 +172,7 @@ std::vector<std::optional<std::int64_t>> run_rfc(const std::vector<RfcQueue::Pac
   std::int64_t free = 0;
   std::size_t next = 0;
   while (true) {
-    // Whoever comes before the line is free waits; one that comes later starts it at once.
+    // A packet that comes before the link is free waits. One that comes later is sent at once.
     while (next < packets.size() && packets[next].arrival_ns < free) queue.push(packets[next++]);
     if (const auto packet = queue.deque(free)) {
       free += packet->bytes;

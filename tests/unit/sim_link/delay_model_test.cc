@@ -34,7 +34,7 @@ TEST(DelayModel, DelaysNothingUnlessTold) {
 
 struct Moments {
   DelayShape shape;
-  double mean, deviation;  // of (delay - 50 ms) / 10 ms
+  double mean, deviation;  // in terms of (delay - 50 ms) / 10 ms
 };
 
 TEST(DelayModel, HasMeanAndDeviationOfItsShape) {

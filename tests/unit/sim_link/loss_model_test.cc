@@ -12,7 +12,7 @@ LossModel model(std::vector<LossOptions> any_of, std::uint64_t seed = 1, std::ui
   return LossModel::make(any_of, seed, link).value();
 }
 
-// Fates of packets 0, 1, ... at time 0: '#' lost, '.' received.
+// Fates of packets 0, 1, ... at time 0. '#' is lost, '.' is received.
 std::string fates(LossModel loss, int packets) {
   std::string text;
   for (int i = 0; i < packets; ++i) text += loss.lost(0, 100) ? '#' : '.';
@@ -122,7 +122,7 @@ TEST(LossModel, KeepsTheFatesOfOneModelWhenAnotherIsAdded) {
 
 struct Refusal {
   LossOptions options;
-  std::string names;  // what the text must say
+  std::string names;  // text that the error must have
 };
 
 TEST(CheckLoss, NamesTheParameterItsValueAndItsRange) {

@@ -191,7 +191,7 @@ TEST(CorrelatedUniform, HasCorrelationRhoToTheLag) {
       products[lag].add(sum / static_cast<double>(x.size() - lag));
     }
   }
-  const double variance = (1 - kRho) / (1 + kRho) / 12;  // of sum of (1 - rho) rho^i u
+  const double variance = (1 - kRho) / (1 + kRho) / 12;  // that of the sum of (1 - rho) rho^i u
   for (std::size_t lag = 0; lag < products.size(); ++lag) {
     EXPECT_NEAR(products[lag].mean(), variance * std::pow(kRho, lag),
                 kSigmas * products[lag].standard_error());

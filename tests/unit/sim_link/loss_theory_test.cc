@@ -82,7 +82,7 @@ TEST(LossRateVariance, OfIndependentLossesIsBinomial) {
 TEST(LossRateVariance, OfACorrelatedPairIsCountedByHand) {
   const LossChain chain = chain_of(GilbertElliott{0.02, 0.25, 1, 0});
   const double rate = loss_rate(chain);
-  // Of the mean of two: half of one's variance, and half of the covariance.
+  // The variance of the mean of two is half of one's variance, and half of the covariance.
   EXPECT_NEAR(loss_rate_variance(chain, 2), rate * (1 - rate) * (1 + autocorrelation(chain, 1)) / 2,
               1e-12);
 }

@@ -22,7 +22,7 @@ class Replicas {
     return sum / static_cast<double>(values_.size());
   }
 
-  // Of the mean.
+  // Standard error of the mean.
   double standard_error() const {
     const double center = mean();
     double squares = 0;

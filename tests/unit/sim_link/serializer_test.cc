@@ -25,7 +25,7 @@ TEST(Serializer, CarriesPartsOfANanosecond) {
   EXPECT_EQ(line.send(0, 1), 3);
   EXPECT_EQ(line.send(0, 1), 6);  // 5 1/3
   EXPECT_EQ(line.send(0, 1), 8);
-  EXPECT_EQ(line.send(8, 1), 11);  // nothing was left over
+  EXPECT_EQ(line.send(8, 1), 11);  // no part was left over
 }
 
 TEST(Serializer, CarriesThePartIntoAPacketThatComesWithinIt) {

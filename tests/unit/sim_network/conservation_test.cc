@@ -1,5 +1,5 @@
-// Packets do not come into being nor vanish: at every moment of random networks with every fault
-// switched on, what was sent and copied is delivered, lost or under way.
+// Packets do not come into being nor vanish. At every moment of random networks with every fault
+// switched on, packets that were sent and copied are delivered, lost or in flight.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -72,7 +72,7 @@ void expect_conserved(World& world) {
   for (std::size_t kind = 0; kind < kTrafficKinds; ++kind) {
     const std::uint64_t under_way = world.network->under_way(static_cast<Traffic>(kind));
     ASSERT_EQ(all.sent[kind] + all.copied[kind], all.delivered[kind] + all.lost[kind] + under_way);
-    // The same as the links see it; nothing is between two links.
+    // The same as the links see it. No packet is between two links.
     std::uint64_t copied = 0, lost = 0, on_links = 0;
     for (LinkId id = 0; id < world.topology.links(); ++id) {
       const LinkCounters& link = world.network->link_counters(id);

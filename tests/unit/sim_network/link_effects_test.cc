@@ -1,4 +1,4 @@
-// What links do to packets: queues, losses, copies, other orders, damage, blocks.
+// Effects of links on packets: queues, losses, copies, other orders, damage, blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>

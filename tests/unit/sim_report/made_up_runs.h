@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 struct MadeUp {
   double loss = 0.1;
-  double error_factor = 1;  // of the estimator
+  double error_factor = 1;  // scales the estimator's error
   std::uint32_t rounds = 40;
   std::uint32_t ranks = 16;
   bool trains = true;   // the workload has a loss

@@ -63,7 +63,7 @@ TEST(DrawPlot, ACurveForEachValueOfBy) {
   EXPECT_EQ(chart.series[0].x, (std::vector<double>{4, 8}));
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{5, 9}));
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{105, 109}));
-  EXPECT_DOUBLE_EQ(chart.series[0].error[0], 1);  // of 4 and 6
+  EXPECT_DOUBLE_EQ(chart.series[0].error[0], 1);  // from 4 and 6
   EXPECT_EQ(chart.x.title, "Ranks");
   EXPECT_EQ(chart.y.title, "Round time, p99 (ms)");
   EXPECT_EQ(chart.title, "Round time, p99 over ranks, by codec");
@@ -83,8 +83,8 @@ TEST(DrawPlot, SeveralMeasuresTimesTheValuesOfBy) {
   EXPECT_EQ(chart.series[3].name, "b, median");
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{5, 9}));
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{2.5, 4.5}));
-  EXPECT_EQ(chart.series[3].stroke->color, 1u);  // of b
-  EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // of the median
+  EXPECT_EQ(chart.series[3].stroke->color, 1u);  // that of b
+  EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // that of the median
 }
 
 TEST(DrawPlot, ACurveForEachCombinationOfSeveralBy) {
@@ -210,7 +210,7 @@ TEST(DrawPlot, PooledPercentilesHaveNoError) {
   const auto cells = grid();
   const Chart chart =
       draw_plot(plot_of("ranks", "pooled.round_ms.p50", "operation.codec"), summarize(cells));
-  EXPECT_EQ(chart.series[0].y[0], 6);  // of 4 5 6 6 7 8
+  EXPECT_EQ(chart.series[0].y[0], 6);  // median of 4 5 6 6 7 8
   EXPECT_TRUE(std::isnan(chart.series[0].error[0]));
 }
 

@@ -53,7 +53,7 @@ TEST(SummaryJson, MeasuresOverSeeds) {
 
 TEST(SummaryJson, PercentilesArePooledOverSeeds) {
   const Json cell = Json::parse(summary_json(two_seeds()))["cells"][0];
-  const Json& pooled = cell["pooled"]["round_ms"];  // of 1 2 3 4 5 6
+  const Json& pooled = cell["pooled"]["round_ms"];  // samples are 1 2 3 4 5 6
   EXPECT_EQ(pooled["count"], 6);
   EXPECT_EQ(pooled["p50"], 3);
   EXPECT_EQ(pooled["p90"], 6);

@@ -32,7 +32,7 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
                     12));
   EXPECT_LT(measure(record, "error.nmse"), 1e-9);
   EXPECT_EQ(measure(record, "failed_calls"), 0);
-  // Of 12 rounds with 96 micro-batches each; rank 3 completes some in the first four rounds only.
+  // There are 12 rounds with 96 micro-batches each; rank 3 completes some in the first four only.
   const double kept = (8 * 4 * 4 + 7 * 4 * 8) / (96.0 * 12);
   EXPECT_NEAR(measure(record, "compute.drop_rate"), 1 - kept, 1e-9);
 }

@@ -43,7 +43,7 @@ TEST(Run, LossesOfTheLinksAreThoseOfTheReport) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 40 operation { bytes: 262144 datagram_bytes: 512 } "
       "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
-  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // of about so many packets
+  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // rough number of packets
   EXPECT_NEAR(measure(record, "loss_first_pass"), 0.1, 4 * std::sqrt(0.09 / expected));
   EXPECT_GT(measure(record, "error.nmse"), 1e-4);
 }
@@ -156,7 +156,7 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
-// Where a queue would drop it marks, and senders that are paced give way to it as to losses.
+// A queue marks where it would drop, and paced senders slow down for marks as for losses.
 TEST(Run, PacedSendersSlowDownForMarks) {
   for (const std::string control : {"wan", "scavenger", "fabric"}) {
     const std::string text =
@@ -165,7 +165,7 @@ TEST(Run, PacedSendersSlowDownForMarks) {
         control + " } link { tier: uplink rate_mbps: 100 delay_ms { fixed: 10 } queue { bytes: ";
     const RunRecord dropping = record_of(text + "10000 } }");
     const RunRecord marking = record_of(text + "60000 ecn_at: 10000 } }");
-    if (control != "fabric") {  // whose queues are shorter than 10 kB
+    if (control != "fabric") {  // fabric's queues are shorter than 10 kB
       EXPECT_GT(dropping.network.lost[0], 0u) << control;
     }
     EXPECT_EQ(marking.network.lost[0], 0u) << control;
@@ -235,7 +235,7 @@ TEST(Run, RanksOutliveTheirRelay) {
       "peer_timeout_ms: 3000 } link { delay_ms { fixed: 5 } } sealing {} "
       "translator { ranks: \"3,4\" symmetric: true } crash { rank: 0 from_round: 15 }");
   expect_passed(record, "i11");
-  // Of the last rounds all that live are in
+  // All live ranks are in the last rounds
   EXPECT_EQ(record.rounds[29].contributors_min, 4);
 }
 
@@ -251,8 +251,8 @@ TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   EXPECT_GE(record.rounds[0].call_ns_max, 3'000'000'000);
 }
 
-// As behind translators that forget who stands still: the first datagrams afterwards are lost. The
-// pause is no round trip, so nobody waits for as long again before what is lost is sent again.
+// As behind translators that forget a rank that pauses: the first datagrams afterwards are lost.
+// The pause is no round trip, so nobody waits as long again before lost datagrams are sent again.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
   for (const int after_us : {20, 50, 100, 150, 200, 250, 300, 350}) {
     const std::string after = std::to_string(after_us / 1000.0);

@@ -120,7 +120,7 @@ TEST(SiteCalls, AStoppedRankGoesOn) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// What the library sends straight goes straight, and messages come before calls by sites.
+// Calls that the library sends straight go straight, and messages come before calls by sites.
 TEST(SiteCalls, OtherCallsGoAsTheyDo) {
   const RunRecord record = record_of(in_sites(
       "bytes: 60000 confirm_use: true owner_weights: true delivery { deadline_ms: 2000 }"));

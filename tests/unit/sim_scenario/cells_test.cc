@@ -18,7 +18,7 @@ std::vector<Cell> cells_of(const std::string& text) {
   return {};
 }
 
-// What the only sweep of a scenario sets its field to.
+// Values to which the only sweep of a scenario sets its field.
 Texts swept(const std::string& text) {
   Texts values;
   for (const Cell& cell : cells_of(text)) values.push_back(cell.settings.at(0).value);
@@ -97,7 +97,7 @@ TEST(Cells, OfSweepsThatVaryAloneOneLeavesItsFirstValue) {
       "link {} sweep { field: \"ranks\" values: [2, 4] }"
       "sweep { field: \"link[0].loss.random.p\" values: [0, 0.1, 0.2] alone: true }"
       "sweep { field: \"link[0].rate_mbps\" values: [100, 10] alone: true }");
-  ASSERT_EQ(grid.size(), 8u);  // of 12
+  ASSERT_EQ(grid.size(), 8u);  // out of 12
   EXPECT_EQ(to_string(grid[1].settings), "ranks=2 link[0].loss.random.p=0 link[0].rate_mbps=10");
   EXPECT_FALSE(grid[1].settings[2].at_base);
   EXPECT_EQ(to_string(grid[3].settings), "ranks=2 link[0].loss.random.p=0.2 link[0].rate_mbps=100");

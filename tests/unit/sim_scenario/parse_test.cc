@@ -128,7 +128,7 @@ class ReadFile : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  // Of this process: several builds may test at the same time.
+  // One for this process: several builds may test at the same time.
   std::string folder_ = ::testing::TempDir() + "leeway_scenario_" + std::to_string(::getpid());
 };
 

@@ -27,7 +27,7 @@ std::string calm(const std::string& operation, const std::string& rest) {
          rest;
 }
 
-// Of the rounds from the first calm one that all ranks began in the calm.
+// Packets missing in rounds that all ranks began in the calm.
 std::uint64_t missing_in_calm(const RunRecord& record) {
   std::uint64_t missing = 0;
   for (const RoundRecord& round : record.rounds) {

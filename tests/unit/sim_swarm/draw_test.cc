@@ -62,7 +62,7 @@ TEST(Draw, StaysSmall) {
   }
 }
 
-// What each scenario has, by name.
+// Counts the features that a link has, by name.
 void count_link(const Link& link, std::map<std::string, int>& seen) {
   seen["random"] += link.loss().has_random();
   seen["bursts"] += link.loss().has_bursts();
@@ -149,7 +149,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 
-// Where all are behind symmetric translators nobody reaches anybody, and a smaller scenario of a
+// If all ranks are behind symmetric translators nobody reaches anybody. A smaller scenario of a
 // failure must not be one of these.
 TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   Scenario scenario;

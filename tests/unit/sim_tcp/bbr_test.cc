@@ -30,7 +30,7 @@ TcpOptions bbr() {
   return options;
 }
 
-// Of the line, data and headers, from 3 s to 23 s.
+// Share of the link that data and headers take from 3 s to 23 s.
 double share_alone(double loss) {
   TcpPath path(line_of(1, loss));
   path.add(bbr()).send({0}, TcpFlow::kEndless);

@@ -16,11 +16,11 @@
 namespace leeway::sim {
 
 struct PathOptions {
-  std::uint64_t bits_per_second = 0;  // of the way to the receiver; 0: unlimited
+  std::uint64_t bits_per_second = 0;  // on the way to the receiver, unlimited if 0
   std::uint64_t queue_bytes = 1'000'000;
   std::uint64_t mark_bytes = 0;
   std::int64_t one_way_ns = 5'000'000;
-  std::int64_t jitter_ns = 0;  // of the data
+  std::int64_t jitter_ns = 0;  // data only
   std::vector<LossOptions> losses;
   std::vector<LossOptions> ack_losses;
   std::uint64_t seed = 1;
@@ -34,13 +34,13 @@ class TcpPath final : public TcpHost {
   TcpFlow& flow(std::uint32_t number) { return *flows_[number]; }
   std::uint64_t delivered(std::uint32_t flow) const { return delivered_[flow]; }
 
-  // Until the time, or until nothing more happens.
+  // Runs until the time, or until no event is left.
   void run_until(std::int64_t ns);
   bool run_until_delivered(std::uint32_t flow, std::uint64_t bytes, std::int64_t limit_ns);
   void at(std::int64_t ns, std::function<void(Instant)> what);
   Instant now() const { return queue_.now(); }
 
-  // Every packet that is sent; true: lost.
+  // Sees every packet that is sent. Returns true to lose it.
   std::function<bool(Instant, const Packet&)> filter;
 
   void send_packet(Instant now, const Packet& packet) override;

@@ -125,7 +125,7 @@ TEST(TcpRing, PausedRankDelaysEverybody) {
   const std::int64_t begin_ns = world.now().ns;
   world.ring().pause(world.now(), 1);
   world.run_until(begin_ns + 3'000'000'000);
-  EXPECT_EQ(world.done.size(), 4u);  // of the first call
+  EXPECT_EQ(world.done.size(), 4u);  // the first call is done
   world.ring().resume(world.now(), 1);
   world.run_until_done(8);
   for (std::size_t i = 4; i < 8; ++i) {

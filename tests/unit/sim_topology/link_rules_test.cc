@@ -72,7 +72,7 @@ TEST(LinkRules, APathBesideTiersIsALinkInFrontOfThePairsThatARuleChooses) {
   EXPECT_EQ(way(topology, 1, 0), "uplink 1, downlink 0");
   EXPECT_EQ(topology.round_trip_ns(0, 1), 3'000'000);
   EXPECT_EQ(topology.links(), 8u + 16);
-  EXPECT_TRUE(topology.properties(8 + 3).delays.empty());  // of no link, 0>3
+  EXPECT_TRUE(topology.properties(8 + 3).delays.empty());  // no link 0>3
 }
 
 TEST(LinkRules, FabricIsWhatPacketsBetweenTheSetsPass) {

@@ -54,7 +54,7 @@ class Pcapng : public TraceFiles {
   }
 };
 
-constexpr std::size_t kIp = 28;  // of a packet block: where the captured bytes begin
+constexpr std::size_t kIp = 28;  // offset of the captured bytes in a packet block
 
 TEST_F(Pcapng, ADeliveredPacket) {
   sim::Packet packet = packet_of(3, 700, 1500);

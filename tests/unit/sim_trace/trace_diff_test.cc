@@ -11,7 +11,7 @@ struct Change {
   std::uint32_t at = UINT32_MAX;  // no. of the packet that is other
   std::uint32_t bytes = 1500;
   LinkId link = 0;
-  std::uint32_t index = 0;  // of the datagram
+  std::uint32_t index = 0;  // that of the datagram
 };
 
 class TraceDiff : public TraceFiles {

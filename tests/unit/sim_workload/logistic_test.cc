@@ -69,7 +69,7 @@ TEST(Logistic, GradientsOfRanksDifferAndRepeat) {
   std::vector<float> first(9), second(9), again(9);
   workload->gradient(0, 0, first);
   workload->gradient(1, 0, second);
-  workload->gradient(0, 7, again);  // of all points: no round draws anything
+  workload->gradient(0, 7, again);  // uses all points: no round draws any
   EXPECT_NE(first, second);
   EXPECT_EQ(first, again);
 }

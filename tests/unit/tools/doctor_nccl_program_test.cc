@@ -25,11 +25,11 @@ TEST(NcclProgram, OtherFilesAreNone) {
   const std::string script = "#!/bin/sh\n";
   EXPECT_FALSE(nccl_use_of(std::as_bytes(std::span(script))).ok());
   auto program = own_program();
-  program[4] = std::byte{1};  // of 32 bits
+  program[4] = std::byte{1};  // 32 bits
   EXPECT_FALSE(nccl_use_of(program).ok());
 }
 
-// Nothing is read beyond the end of a file that was cut off.
+// The reader stops at the end of a file that was cut off.
 TEST(NcclProgram, BrokenFilesAreReadToTheirEnd) {
   const auto program = own_program();
   for (std::size_t size = 0; size < 5000; size += 7) {

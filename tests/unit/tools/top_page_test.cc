@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As a process answers, after so many datagrams.
+// The answer of a process after `datagrams` datagrams.
 std::string answer(int datagrams, double waited) {
   const std::string labels =
       "driver=\"0\",transport=\"udp\",communicator=\"world\",rank=\"0\",peer=\"1\"";
@@ -103,7 +103,7 @@ TEST(TopPage, WhatIsNotKnownIsNoNumber) {
   std::string now = answer(1000, 1);
   const std::size_t rtt = now.find("leeway_peer_rtt_seconds");
   now.erase(rtt, now.find('\n', rtt) - rtt + 1);
-  const Process process = page_of(now, now);  // nothing was sent or called between the looks
+  const Process process = page_of(now, now);  // no datagrams and no calls between the looks
   ASSERT_EQ(process.groups.at(0).rows.size(), 1u);
   const std::string json = to_json({process});
   for (const char* name : {"rtt_seconds", "loss", "call_seconds", "missing"})

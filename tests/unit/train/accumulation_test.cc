@@ -66,7 +66,7 @@ TEST(AccumulationCompute, WeighsByWhatWasPlannedIfToldTo) {
 }
 
 TEST(AccumulationCompute, ReturnsTheMeanLossOfWhatWasCompleted) {
-  // Of an untrained model, whatever the windows: nearly the logarithm of its 11 characters.
+  // An untrained model's loss for any windows is nearly the logarithm of its 11 characters.
   DroppingRank rank("realised");
   EXPECT_NEAR(rank.compute_steps(1), std::log(11.0), 0.3);
   EXPECT_NEAR(rank.compute_steps(kWarmUpSteps), std::log(11.0), 0.3);

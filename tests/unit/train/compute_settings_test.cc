@@ -131,7 +131,7 @@ TEST(Understand, TakesTheRanksOfALauncher) {
   EXPECT_TRUE(understand(arguments, environment).ok());
 }
 
-// What a run with a threshold is compared with.
+// The runs with which a run with a threshold is compared.
 class ComparedRuns : public testing::Test {
  protected:
   static Settings settings() {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kElements = 4096;  // several packets a rank, so that each owns some
 
-// What every rank holds of the gradient after a step, when rank r brings `sums[r]` of weight
-// `weights[r]`; of its own shard only in replica mode.
+// Every rank's gradient after a step in which rank r brings `sums[r]` of weight `weights[r]`. In
+// replica mode, of its own shard only.
 std::vector<std::vector<float>> updated_gradients(const char* mode, std::vector<float> sums,
                                                   std::vector<double> weights) {
   Arguments arguments = small_job();

@@ -119,7 +119,7 @@ TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
 }
 
 TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
-  // What data-parallel training rests on.
+  // Data-parallel training rests on this.
   Gpt model(kShape, 2);
   const auto windows = windows_of(4);
   const std::size_t half = windows.size() / 2;

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-// What is written to `stream()` until read.
+// Captures the text that is written to `stream()`.
 class CapturedStream {
  public:
   CapturedStream() : stream_(open_memstream(&text_, &size_)) {}

@@ -1,4 +1,4 @@
-// What the report says about slow workers and dropped work, in its table and in JSON.
+// The report's text about slow workers and dropped work, in its table and in JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the report says about noise and chosen codecs, in its table and in JSON.
+// The report's text about noise and chosen codecs, in its table and in JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ StragglerModel model_of(const char* text) {
   return *model;
 }
 
-// Of many steps, sorted, in milliseconds.
+// Delays of many steps, sorted, in milliseconds.
 std::vector<double> delays_ms(const char* text, int rank = 0) {
   const Straggler straggler(model_of(text), 1, rank);
   std::vector<double> delays;

@@ -59,7 +59,7 @@ class FakeVerbs {
   ibv_cq completions{};
   std::deque<ibv_wc> done;
   std::vector<Sent> sent;
-  std::vector<std::uint64_t> posted_slots;  // of receives, in order
+  std::vector<std::uint64_t> posted_slots;  // posted receives, in order
   std::vector<ibv_sge> slots;               // by request
   int send_posts = 0;
   int receive_posts = 0;
@@ -119,7 +119,7 @@ inline VerbsAddress roce_address(unsigned host, std::uint32_t queue_pair = 100) 
   return {LinkLayer::ethernet, 0, queue_pair, 0x01234567, gid_of(v4)};
 }
 
-// What the device writes in front of a datagram from an IPv4 address.
+// The header that the device writes in front of a datagram from an IPv4 address.
 inline Bytes ipv4_header(unsigned host) {
   Bytes header(kNetworkHeaderBytes);
   header[20] = std::byte{0x45};

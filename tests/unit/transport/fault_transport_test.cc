@@ -118,7 +118,7 @@ TEST_F(FaultTransportReceive, CorruptionFlipsExactlyOneBitAndAlwaysTheSame) {
   EXPECT_EQ(transport_->fault_counters().corrupted, 1u);
 }
 
-// What nobody sums nobody would find damaged: such packets are hit where it shows.
+// Nobody would find damage in a payload without a checksum, so such packets are hit where it shows.
 TEST_F(FaultTransportReceive, CorruptionIsAlwaysFoundAlsoWherePayloadsAreNotSummed) {
   with({.corrupt = 1.0}, 256);
   std::vector<Bytes> batch;

@@ -84,7 +84,7 @@ TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
-// What was read since then tells that the buffer may have been full.
+// Datagrams read since then show that the buffer may have been full.
 TEST_P(Filtered, OverflowsAreCountedAfterTheBufferWasRead) {
   for (int i = 0; i < 1000; ++i) send(sealed_like(kTagBase));
   std::array<Received, 256> received;

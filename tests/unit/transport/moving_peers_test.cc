@@ -51,8 +51,8 @@ class MovingPeersTest : public ::testing::Test {
                       seal::aead_maker(seal::AeadKind::aes_128_gcm));
   }
 
-  // What `from` received goes on to `address` by `to`; first by the copier's hands, if there is
-  // one.
+  // Sends the datagrams that `from` received on to `address` by `to`. The copier sees them first,
+  // if there is one.
   void forward(Socket& from, Socket& to, const UdpAddress& address) {
     std::array<std::byte, 2048> bytes;
     while (true) {

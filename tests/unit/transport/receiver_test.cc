@@ -16,7 +16,7 @@ namespace {
 struct ArrivingMessage {
   Bytes bytes;
   int port = 1001;
-  int segment = 0;  // 0: no note of the kernel
+  int segment = 0;  // without a note of the kernel if 0
 };
 
 std::deque<std::vector<ArrivingMessage>>* batches = nullptr;

@@ -150,7 +150,7 @@ TEST_F(RelayedPeersTest, ARelayWithoutShareForAllSaysWhatItPassesOn) {
   ASSERT_TRUE(share);
   EXPECT_EQ(share->relay, 0u);
   EXPECT_NEAR(static_cast<double>(share->bytes_per_second), 15e6 / 4 / 8, 1000);
-  // What was refused since the latest word is told with the next.
+  // Refusals since the latest word are told with the next.
   const std::uint64_t refused = group_.counter(0, "forwarding_refused_share");
   EXPECT_GE(group_.counter(1, "refused_by_relays"), refused - 25);
   EXPECT_LE(group_.counter(1, "refused_by_relays"), refused);

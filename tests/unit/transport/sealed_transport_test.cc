@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Where two of these lay what they were given: a datagram is there for the other one at once.
+// A link of two of these transports: a datagram is there for the other one at once.
 struct Line {
   std::deque<Bytes> to[2];
 };
@@ -178,7 +178,7 @@ TEST_F(SealedTransportTest, RefusedDatagramsLeaveNoGapAmongOthers) {
   EXPECT_EQ(count(1, "refused_replayed"), 1u);
 }
 
-// Where addresses do not change, and while nobody sends anything.
+// Keys also change if addresses do not, and while nobody sends anything.
 TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   const OwnedTrain train(0, 100, pattern(100));
   send_one(*ends_[1], train.train);
@@ -201,7 +201,7 @@ TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   EXPECT_EQ(count(1, "key_phases"), 2u);
 }
 
-// What they say about it waits while a device reads all that there is room for.
+// Messages about a change of keys wait while a device's reads take all the room.
 TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));

@@ -15,7 +15,7 @@ namespace {
 
 struct SentMessage {
   Bytes bytes;
-  std::size_t segment = 0;  // 0: no UDP_SEGMENT
+  std::size_t segment = 0;  // without UDP_SEGMENT if 0
   int port = 0;
 };
 

@@ -19,8 +19,8 @@ using testing::Contains;
 using testing::Each;
 using testing::StartsWith;
 
-// What fits into one piece of this host's devices, and in what the user's environment makes of
-// them.
+// Bytes that fit into one piece of this host's devices, and of the devices that the user's
+// environment chooses.
 constexpr std::size_t kLargest = 32384;
 constexpr std::size_t kUsual = 8128;
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 struct Trial {
   std::vector<Status> verdicts;  // by rank
-  double seconds = 0;            // of the slowest rank
+  double seconds = 0;            // time of the slowest rank
   std::size_t left_over = 0;     // datagrams that the proof did not take
 };
 

@@ -119,7 +119,7 @@ TEST_F(VerbsSenderSend, PutsSmallDatagramsInlineAndBorrowsNothingForThem) {
 
 TEST_F(VerbsSenderSend, TakesWholeTrainsWhileTheQueueHasRoomAndMoreOnceItIsFree) {
   const OwnedTrain train(1, kSentBytes, pattern(60 * kSentBytes));
-  ASSERT_EQ(send({&train, &train, &train, &train, &train}), 4u);  // of 256 entries 240 are taken
+  ASSERT_EQ(send({&train, &train, &train, &train, &train}), 4u);  // 240 of 256 entries are taken
   EXPECT_TRUE(sender_->waits());
   EXPECT_EQ(send({&train}), 0u);
   fake_.complete(240);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Long enough that a test which waits for it in vain is seen to hang.
+// A test that waits until then is seen to hang.
 constexpr Duration kForever = 60s;
 
 class WaiterWait : public testing::Test {

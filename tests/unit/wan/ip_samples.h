@@ -9,7 +9,7 @@
 
 namespace leeway::lab {
 
-// A packet of so many bytes, headers included, at least 28. `ecn`: the lowest bits of its second
+// A packet of `bytes` bytes, headers included, at least 28. `ecn` is the lowest bits of its second
 // byte. Its checksum is right.
 inline std::vector<std::byte> ip_packet(Address from, Address to, std::size_t bytes,
                                         unsigned ecn = 0) {

@@ -17,7 +17,8 @@ constexpr std::size_t kIp = 20, kUdp = 28, kTcp = 40;
 constexpr std::uint8_t kUdpTrain = 5, kTcpTrain = 1;
 constexpr unsigned kAck = 16, kPush = 8, kFin = 1;
 
-// As the kernel leaves it to a card: with the sum of the pseudo header in the checksum's place.
+// A packet as the kernel leaves it to a card: the checksum's place has the sum of the pseudo
+// header.
 Bytes complete(Bytes packet) {
   const auto transport = find_transport(packet);
   EXPECT_TRUE(transport.has_value());
@@ -54,7 +55,7 @@ Bytes tcp(std::size_t payload, std::uint32_t sequence, unsigned flags = kAck) {
   return complete(std::move(packet));
 }
 
-// As it is read from a device.
+// A packet as it is read from a device.
 Bytes read(const Bytes& packet, std::uint8_t train = 0, std::uint16_t segment = 0) {
   DeviceHeader header{};
   header.train = train;

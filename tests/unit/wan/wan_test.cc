@@ -84,7 +84,7 @@ TEST(Wan, KeepsItsOwnTimesWhenTheCallerIsLate) {
   lab.send(0, 1, 2, 1500);
   lab.wan->run_until({500 * kMs});
   ASSERT_EQ(lab.arrivals.size(), 2u);
-  EXPECT_EQ(lab.arrivals[0].ns, 28 * kMs);  // 1 up, 25 under way, 2 down
+  EXPECT_EQ(lab.arrivals[0].ns, 28 * kMs);  // 1 up, 25 in flight, 2 down
   EXPECT_EQ(lab.arrivals[1].ns, 30 * kMs);
 }
 

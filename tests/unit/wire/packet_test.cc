@@ -1,4 +1,4 @@
-// What is encoded is what is decoded, at the bytes that the specification names.
+// Decoding gives what was encoded, at the bytes that the specification names.
 #include "wire/packet.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST(PacketData, OfTheReduceHalfHasAWeight) {
   EXPECT_EQ(at<float>(datagram, 40), 2.5f);
 }
 
-// Of a message's position only the last one of a pass is worth its bytes.
+// A message's position is worth its bytes only in the last datagram of a pass.
 TEST(PacketData, OfAMessageHasATagAndALength) {
   for (const std::uint32_t position : {5u, 19u}) {
     DataHeader header = data_header();
@@ -337,8 +337,8 @@ TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
   EXPECT_EQ(out.host_drops, 0u);
 }
 
-// Of collectives fewer are open than entries are there (limits::kOpenCollectivesMax): with marks
-// and what the host dropped, such a report fits, too.
+// Fewer collectives are open than there are entries (limits::kOpenCollectivesMax). So such a report
+// fits with marks and the host's drops, too.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;

@@ -1,4 +1,4 @@
-// Whatever bytes arrive, decoding says what they are or why they are refused.
+// Decoding says of any bytes what they are, or why they are refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
 
 TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
   for (const Datagram& datagram : one_of_each()) {
-    // Of data any payload length is well-formed; the plan decides
+    // Data may have any payload length; the plan decides
     if (datagram[3] == std::byte{1}) continue;
     for (std::size_t length = kPrefixBytes; length < datagram.size(); ++length) {
       Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
@@ -38,7 +38,7 @@ TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
 
 TEST(RefusalTruncated, TrailingBytesAreRefusedEvenWithAFittingChecksum) {
   for (Datagram datagram : one_of_each()) {
-    // Of data any payload length is well-formed; the plan decides
+    // Data may have any payload length; the plan decides
     if (datagram[3] == std::byte{1}) continue;
     datagram.push_back(std::byte{0});
     reseal(datagram);

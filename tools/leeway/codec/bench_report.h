@@ -1,4 +1,4 @@
-// What `leeway codec bench` prints.
+// The output of `leeway codec bench`.
 #pragma once
 
 #include <span>

@@ -56,8 +56,8 @@ Sampler::Work copy_work(Buffers& b) {
   };
 }
 
-// The library's float32 sum, on the instruction set of the row: what a reduction without a codec
-// does.
+// The library's float32 sum, on the instruction set of the row: the work of a reduction without a
+// codec.
 Sampler::Work add_work(Buffers& b) {
   const codec::Format format = codec::format_of(Codec::fp32, DataType::f32);
   return [&b, format](std::size_t begin, std::size_t end) {
@@ -200,7 +200,7 @@ bool has_definition(const CodecOptions& options) {
 
 struct Plan {
   CodecOptions options;
-  std::optional<codec::InstructionSet> set;  // none: the definition
+  std::optional<codec::InstructionSet> set;  // without one, the formats' definition
   std::size_t size = 0;                      // index in settings.sizes
 };
 

@@ -19,19 +19,20 @@ struct BenchSettings {
   std::vector<CodecOptions> codecs;
   std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
   bool all_targets = false;        // every instruction set of this processor, not the best alone
-  std::chrono::microseconds sample_time{3000};  // of one conversion in one round
+  std::chrono::microseconds sample_time{3000};  // time of one conversion in one round
   std::string json_path;
 };
 
 // One speed: median over rounds, and its ratio to the references measured in the same round, median
 // too.
 struct Speed {
-  double gigabytes_per_second = 0.0;  // of float32
+  double gigabytes_per_second = 0.0;  // bytes of float32
   double to_copy = 0.0;
   double to_add = 0.0;
 };
 
-// One codec on one instruction set and one size. None: the codec does not round that way.
+// One codec on one instruction set and one size. A direction in which the codec does not round has
+// no value.
 struct BenchRow {
   std::string codec;
   std::string target;  // name of an instruction set, or kDefinition

@@ -1,4 +1,4 @@
-// The codecs as a person chooses among them: what to type, and what each is for.
+// The codecs for a person who chooses among them: the text to type, and the use of each.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 namespace leeway::tools::codecs {
 
 struct CatalogEntry {
-  const char* text;  // what parse_codec reads
+  const char* text;  // text for parse_codec
   const char* use;
 };
 
@@ -16,7 +16,7 @@ std::span<const CatalogEntry> catalog();
 
 struct SettingEntry {
   const char* text;    // after a colon
-  const char* codecs;  // that have it
+  const char* codecs;  // names of the codecs that have it
   const char* meaning;
 };
 std::span<const SettingEntry> setting_catalog();

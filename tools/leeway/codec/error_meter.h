@@ -1,5 +1,5 @@
-// What a format does to values: signal to noise after encoding and decoding, packet by packet as
-// the library sends them.
+// A format's errors: signal to noise after encoding and decoding, packet by packet as the library
+// sends them.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct RoundTripError {
 RoundTripError round_trip_error(const codec::Format& format, std::span<const float> values,
                                 std::uint64_t seed);
 
-// `options` rounding this way. None if the codec does not, or if the options ask for the other way,
-// by name or by a scale rule that exists only there.
+// Returns `options` rounding this way. Returns nullopt if the codec does not, or if the options ask
+// for the other way, by name or by a scale rule that exists only there.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
-// Of a full packet, its header included.
+// Returns the bits per element of a full packet, its header included.
 double bits_per_element(const codec::Format& format);
 
 }  // namespace leeway::tools::codecs

@@ -21,11 +21,12 @@ class FloatSource {
   FloatSource& operator=(const FloatSource&) = delete;
   ~FloatSource();
 
-  // The next floats, until the next call; none at the end. Pieces are full but for the last one.
+  // Returns the next floats, valid until the next call, and none at the end. Pieces are full but
+  // for the last one.
   Result<std::span<const float>> next();
 
   std::uint64_t bytes_read() const { return bytes_read_; }
-  // None where it is not known beforehand, such as of a pipe.
+  // Returns nullopt where it is not known beforehand, as for a pipe.
   std::optional<std::uint64_t> bytes_total() const { return bytes_total_; }
 
  private:

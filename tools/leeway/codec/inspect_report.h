@@ -1,4 +1,4 @@
-// What `leeway codec inspect` prints.
+// The output of `leeway codec inspect`.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// `leeway codec inspect`: what the magnitudes of a tensor look like, and what each format would
-// make of them.
+// `leeway codec inspect`: the magnitudes of a tensor, and the error of each format on them.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +14,27 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB. None: the codec does not round that way, or there is nothing to measure
-// on.
+// Signal to noise in dB. A direction in which the codec does not round has no value, and nor has
+// one without anything to measure on.
 struct FormatError {
   std::string codec;
   double bits = 0.0;
   std::optional<double> nearest;
   std::optional<double> stochastic;
-  // What an exact lognormal of the measured mean and spread would give.
+  // The values that an exact lognormal of the measured mean and spread would give.
   std::optional<double> nearest_predicted;
   std::optional<double> stochastic_predicted;
 };
 
 struct PruningPoint {
   double sparsity = 0.0;
-  double threshold = 0.0;  // of |x|
+  double threshold = 0.0;  // bound on |x|
   double cosine = 0.0;     // between the pruned tensor and the original
 };
 
-// What Codec::automatic takes for contributions of this spread, over a network that loses nothing,
-// when the true gradient makes up this part of their mean square; the rest is the noise of a rank's
-// samples.
+// The codec that Codec::automatic takes for contributions of this spread, over a network that loses
+// nothing, when the true gradient makes up this part of their mean square. The rest is the noise of
+// a rank's samples.
 struct AutomaticChoice {
   double gradient_share = 1.0;
   std::string codec;
@@ -54,8 +53,8 @@ struct Inspection {
   MagnitudeHistogram histogram;
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first
-  std::vector<PruningPoint> pruning;  // none where the magnitudes do not differ
-  std::uint32_t ranks = 1;            // that average such contributions
+  std::vector<PruningPoint> pruning;  // no points where the magnitudes do not differ
+  std::uint32_t ranks = 1;            // ranks that average such contributions
   std::vector<AutomaticChoice> automatic;
 };
 
@@ -66,8 +65,8 @@ using InspectProgress = std::function<void(const std::string& text)>;
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
                            const InspectOptions& options, const InspectProgress& progress);
 
-// Index of the format with the highest measured ratio among those of at most `bits`, by nearest or
-// by stochastic rounding; none if there is none.
+// Returns the index of the format with the highest measured ratio among those of at most `bits`, by
+// nearest or by stochastic rounding, or nullopt if there is none.
 std::optional<std::size_t> best_format(const std::vector<FormatError>& formats, double bits,
                                        std::optional<double> FormatError::*measured);
 

@@ -17,11 +17,11 @@ struct Kernels {
                      std::span<float> sum) = nullptr;
 };
 
-// What the library runs.
+// Returns the kernels that the library runs.
 Kernels library_kernels();
 
-// Element by element, as the formats are defined; none for formats whose only implementation is the
-// library's.
+// Returns kernels that go element by element, as the formats are defined. Returns nullopt for
+// formats whose only implementation is the library's.
 std::optional<Kernels> defining_kernels(const codec::Format& format);
 
 }  // namespace leeway::tools::codecs

@@ -1,4 +1,4 @@
-// `leeway codec list`: what each codec costs in bits and in error.
+// `leeway codec list`: the cost of each codec in bits and in error.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,25 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB; none where a codec does not round that way. Infinite where it changes
-// nothing.
+// Signal to noise in dB; without a value where a codec does not round that way. Infinite where it
+// changes nothing.
 struct ListRow {
   std::string text;
   std::string use;
-  double bits = 0.0;      // an element of a 2,048-element packet, header included
-  std::size_t block = 0;  // elements that share a scale; 0: the packet does, or there is none
-  std::string rounding;   // "exact", "both", "nearest" or "stochastic"
+  double bits = 0.0;  // an element of a 2,048-element packet, header included
+  // elements that share a scale, or 0 if the packet does, or if there is no scale
+  std::size_t block = 0;
+  std::string rounding;  // "exact", "both", "nearest" or "stochastic"
   std::optional<double> normal_nearest;
   std::optional<double> normal_stochastic;
   std::optional<double> lognormal_nearest;
   std::optional<double> lognormal_stochastic;
 };
 
-// Measures on `samples` values of N(0,1) and as many of a lognormal with sigma 1.
+// Measures on `samples` values of N(0,1) and on `samples` of a lognormal with sigma 1.
 std::vector<ListRow> measure_list(std::size_t samples);
 
-// Lines of at most `width` columns where that is possible; 0: as wide as it likes.
+// Returns lines of at most `width` columns where that is possible; with 0, of any width.
 std::string list_text(std::span<const ListRow> rows, std::size_t width);
 
 // {"samples", "formats": [{...}], "settings": [{...}]}

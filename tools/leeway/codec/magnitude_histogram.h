@@ -11,7 +11,7 @@ namespace leeway::tools::codecs {
 
 class MagnitudeHistogram {
  public:
-  static constexpr int kBinadeMin = -149;  // of the smallest subnormal
+  static constexpr int kBinadeMin = -149;  // binade of the smallest subnormal
   static constexpr int kBinadeMax = 127;
 
   void add(std::span<const float> values);
@@ -20,7 +20,7 @@ class MagnitudeHistogram {
   std::uint64_t count(int binade) const;
   // Finite elements that are not zero.
   std::uint64_t total() const;
-  // Of those; 0 when there are none.
+  // Magnitudes of those elements; 0 without any.
   float magnitude_min() const;
   float magnitude_max() const;
 
@@ -34,7 +34,7 @@ class MagnitudeHistogram {
 struct HistogramBar {
   int first = 0;
   int last = 0;
-  double share = 0.0;  // of the histogram's total
+  double share = 0.0;  // share of the histogram's total
 };
 
 // At most `bars_max` (>= 3) bars, lowest first. Where a tail of less than 0.1 % of the elements

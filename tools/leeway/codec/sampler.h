@@ -7,7 +7,7 @@
 
 namespace leeway::tools::codecs {
 
-// What this thread has computed for. Measured rather than time that passes: what else runs on the
+// Returns the time that this thread has computed for. Time that passes says less: other work on the
 // machine takes cores away.
 std::chrono::nanoseconds thread_time();
 

@@ -12,7 +12,7 @@ namespace leeway::tools::codecs {
 
 // As typed. The initial values are the command's defaults.
 struct BenchArguments {
-  std::vector<std::string> codecs;  // none: one of each format
+  std::vector<std::string> codecs;  // without any, one of each format
   // A copy of 256 KiB stays within 512 KiB of L2; two buffers of 64 MiB lie beyond most caches.
   std::vector<std::string> sizes = {"256K", "64M"};
   bool all_targets = false;

@@ -52,7 +52,7 @@ std::string processor_name() {
   return "unknown";
 }
 
-// Those that the kernels of codec, estimate and the checksum choose by.
+// Returns the features by which the kernels of codec, estimate and the checksum choose.
 std::string processor_features() {
   std::string features;
 #if defined(__x86_64__)

@@ -24,12 +24,12 @@ constexpr std::string_view kFunction = "ncclCommInitRank";
 constexpr std::string_view kInside =
     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER";
 
-// A view of an ELF file; nothing is read beyond its end.
+// A view of an ELF file, which reads nothing beyond its end.
 class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
 
-  // Of a 64-bit file in this machine's byte order.
+  // Returns true for a 64-bit file in this machine's byte order.
   bool valid() const {
     const auto header = at<Elf64_Ehdr>(0);
     return header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -44,7 +44,7 @@ class Elf {
     return value;
   }
 
-  // The text that begins there; empty where it has no end.
+  // Returns the text that begins there, or no text if it has no end.
   std::string_view text(std::uint64_t offset) const {
     if (offset >= file_.size()) return {};
     const auto* const begin = reinterpret_cast<const char*>(file_.data()) + offset;
@@ -144,7 +144,7 @@ std::string output_of(const std::vector<std::string>& words) {
   return output;
 }
 
-// The loader that the file names; empty where it names none.
+// Returns the loader that the file names, or no text if it names none.
 std::string loader_of(ByteSpan file) {
   const Elf elf(file);
   const auto header = elf.at<Elf64_Ehdr>(0);
@@ -155,8 +155,8 @@ std::string loader_of(ByteSpan file) {
   return {};
 }
 
-// Where the loader finds libnccl.so.2 for this program, also for libraries that it needs. Empty:
-// nothing needs it.
+// Returns where the loader finds libnccl.so.2 for this program, also for libraries that it needs.
+// Returns no text if nothing needs it.
 std::string loaded_nccl(const std::string& path, ByteSpan file) {
   const std::string loader = loader_of(file);
   if (loader.empty()) return {};

@@ -17,11 +17,11 @@ enum class NcclUse : std::uint8_t {
   linked_in,  // NCCL is a part of the program
 };
 
-// What one ELF file says of itself, apart from the libraries that it needs. kInvalidArgument: no
-// ELF file of this machine's kind, or a broken one.
+// Returns what one ELF file says of itself, apart from the libraries that it needs. Returns
+// kInvalidArgument for anything but an intact ELF file of this machine's kind.
 Result<NcclUse> nccl_use_of(ByteSpan file);
 
-// The same of a program and all libraries that the loader would load for it, as findings.
+// Returns the same for a program and all libraries that the loader would load for it, as findings.
 void probe_nccl_program(const std::string& path, Findings& findings);
 
 }  // namespace leeway::tools::doctor

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kNetworkSection = "Network";
 
-// What the library asks for unless told (Options::socket_buffer_bytes).
+// The library's request by default (Options::socket_buffer_bytes).
 constexpr int kBufferBytesWanted = 8 << 20;
 
 constexpr int kSegmentBytes = 1000;
@@ -80,7 +80,7 @@ struct LoopbackPair {
            connect_to(sender, endpoint);
   }
 
-  // Sends one train of segments; false when the kernel does not do that.
+  // Sends one train of segments. Returns false if the kernel does not do that.
   bool send_train() const {
     const std::array<char, std::size_t{kSegmentBytes} * kSegments> train{};
     return sender.set(IPPROTO_UDP, UDP_SEGMENT, kSegmentBytes) &&
@@ -217,7 +217,7 @@ void add_interfaces(Findings& findings) {
     findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
-// The route out of this machine, asked of the kernel; nothing is sent.
+// The route out of this machine, as the kernel says. Nothing is sent.
 Finding path() {
   constexpr std::uint32_t kSomewhereElse = 0xCB007101;  // 203.0.113.1, reserved for documentation
   const Socket socket(SOCK_DGRAM);

@@ -24,11 +24,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What one rank measured towards another.
+// One rank's measurements towards another.
 struct Measured {
   double rtt = 0;
   double rtt_median = 0;
-  double bits_per_second = 0;  // of what came from the other
+  double bits_per_second = 0;  // rate of what came from the other
   double loss = 0;             // likewise
 };
 
@@ -122,7 +122,7 @@ std::string own_address(const Options& options) {
   return address.ok() ? address->to_string() : "?";
 }
 
-// Of all ranks, each `each` bytes.
+// Gathers `each` bytes of every rank.
 Result<std::vector<std::uint8_t>> gather(Communicator& communicator, const void* own,
                                          std::size_t each) {
   std::vector<std::uint8_t> all(each * static_cast<std::size_t>(communicator.size()));

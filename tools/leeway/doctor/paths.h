@@ -1,4 +1,4 @@
-// `leeway doctor --paths`: what lies between each two ranks, measured by all of them together.
+// `leeway doctor --paths`: the paths between each two ranks, measured by all of them together.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct PathFinding {
   int to = 0;
   double rtt_seconds = 0;  // least of some round trips of 4 bytes
   double rtt_median_seconds = 0;
-  double bits_per_second = 0;  // of payload
+  double bits_per_second = 0;  // bits of payload
   double loss = 0;             // share of packets that had to be sent again
 };
 
@@ -23,10 +23,10 @@ struct PathsReport {
   std::vector<PathFinding> paths;
   std::size_t datagram_bytes = 0;
   bool sealed = false;
-  std::string congestion;  // what paced: "none", "wan", ...
+  std::string congestion;  // method that paced: "none", "wan", ...
   std::string transport;
-  int udp_port = 0;        // 0: the system chooses
-  std::string rendezvous;  // empty: not known
+  int udp_port = 0;        // the system chooses for port 0
+  std::string rendezvous;  // if it is known
 };
 
 // All ranks call it; rank 0 gets the report, the others an empty one. Takes 8 s at most, whatever
@@ -37,8 +37,8 @@ Result<PathsReport> measure_paths(Communicator& communicator);
 std::string to_text(const PathsReport& report);
 std::string to_json(const PathsReport& report);
 
-// Who talks to `rank` in this round of size - 1 (size even) or size (odd): all pairs meet once.
-// -1: nobody.
+// Returns the rank that talks to `rank` in this round of size - 1 (size even) or size (odd), or -1
+// for none. All pairs meet once.
 int partner_of(int rank, int round, int size);
 
 }  // namespace leeway::tools::doctor

@@ -1,5 +1,5 @@
-// Looks at the machine. Each probe adds its findings and never fails: what cannot be found out is a
-// finding too.
+// Looks at the machine. Each probe adds its findings and never fails: a fact that cannot be found
+// out is a finding too.
 #pragma once
 
 #include "doctor/report.h"
@@ -14,11 +14,13 @@ void probe_machine(Findings& findings);
 // size.
 void probe_network(Findings& findings);
 
-// What the transports beside UDP find here, whether the network's interface carries multicast, and
-// what the automatic choice, or the one asked for by name, comes to. Takes up to a second.
+// Finds out what the transports beside UDP find here, whether the network's interface carries
+// multicast, and which transport the automatic choice, or the one asked for by name, comes to.
+// Takes up to a second.
 void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
-// Who launched us, what was made of it, and every LEEWAY_ variable.
+// Finds the launcher of this process, the rank and rendezvous that follow from it, and every
+// LEEWAY_ variable.
 void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 }  // namespace leeway::tools::doctor

@@ -66,7 +66,7 @@ class Prober {
     const Probe probe{token_, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to)};
     std::array<char, sizeof(Probe)> bytes{};
     std::memcpy(bytes.data(), &probe, sizeof(probe));
-    asio::error_code ignored;  // what cannot be sent is not heard
+    asio::error_code ignored;  // a datagram that cannot be sent is not heard
     socket_.send_to(asio::buffer(bytes), where, 0, ignored);
   }
   bool receive() {
@@ -204,7 +204,7 @@ const char* family_of(const std::string& address) {
   return address.front() == '[' ? "IPv6" : "IPv4";
 }
 
-// Those that both reach, and that reach both.
+// Returns the ranks that both reach, and that reach both.
 std::string relays_of(const Gathering::Reach& reach, std::size_t one, std::size_t other) {
   std::string all;
   for (std::size_t via = 0; via < reach.addresses.size(); ++via) {

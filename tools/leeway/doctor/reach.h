@@ -1,6 +1,6 @@
 // Which ranks' datagrams reach which others, for `leeway doctor --paths`: asked before a group
-// waits for them, with plain datagrams of its own. What ranks found is exchanged over TCP, where
-// they met, so that all of it is on one table.
+// waits for them, with plain datagrams of its own. The findings are exchanged over TCP, where they
+// met, so that all of it is on one table.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@ namespace leeway::tools::doctor {
 // A rank's place among those that look for what is broken.
 class Gathering {
  public:
-  // Nullopt: ranks meet in another way than at an address over TCP, or one of them alone.
+  // Returns nullopt if ranks meet in another way than at an address over TCP, or if one is alone.
   static std::optional<Result<Gathering>> join(const Options& options);
 
   // Waits until all ranks are there. The error names those that are not.
   Status await_all(Duration patience);
-  // All ranks call it, send each other datagrams for `listen`, and get what came of whom.
+  // All ranks call measure(), send each other datagrams for `listen`, and learn which ones passed.
   struct Reach {
-    std::vector<std::string> addresses;     // by rank; empty: the rank told none
+    std::vector<std::string> addresses;     // by rank; without text if the rank told none
     std::vector<std::vector<bool>> passed;  // passed[from][to]
     std::vector<bool> told;                 // by rank, whether it said what it heard
   };
@@ -41,7 +41,8 @@ class Gathering {
   int size_;
 };
 
-// The broken pairs: which way, over which family, and who could relay. Empty: there are none.
+// Returns the broken pairs: which way, over which family, and which rank could relay. Returns no
+// text if there are none.
 std::string broken_paths(const Gathering::Reach& reach);
 
 }  // namespace leeway::tools::doctor

@@ -1,4 +1,4 @@
-// What the doctor found, and how it is shown. Free of probing, so that it can be tested.
+// The doctor's findings, and how they are shown. Free of probing, so that it can be tested.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class Verdict : std::uint8_t {
   info = 0,  // neither good nor bad
   ok,
   warn,     // Leeway runs, but slower or with less than it could
-  missing,  // Leeway does not run until this is mended
+  missing,  // Leeway does not run until this is repaired
 };
 const char* to_string(Verdict verdict);
 
@@ -21,7 +21,7 @@ struct Finding {
   std::string name;
   Verdict verdict = Verdict::info;
   std::string value;
-  std::string remedy;  // a command or one sentence; empty when there is nothing to mend
+  std::string remedy;  // a command or one sentence, if there is anything to repair
 };
 using Findings = std::vector<Finding>;
 

@@ -41,7 +41,7 @@ Finding multicast(const asio::ip::address& address) {
 
 // Memory between the ranks of this host.
 Finding shared_memory() {
-  // Of one pair of ranks; several take less each (src/communicator/memory_sharing.cc)
+  // Memory for one pair of ranks; several take less each (src/communicator/memory_sharing.cc)
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;
   const auto host = transport::this_host();
@@ -65,7 +65,7 @@ Finding shared_memory() {
           {}};
 }
 
-// What `automatic` comes to where all ranks are as this one.
+// Returns the outcome of `automatic` where all ranks are as this one.
 Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (choice.datagrams == TransportKind::udp && !faults)

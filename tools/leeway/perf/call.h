@@ -6,7 +6,8 @@
 
 namespace leeway::tools::perf {
 
-// The same memory as input and output means in place, where has_in_place() allows it.
+// Calls the operation. Equal memory for input and output means in place, where has_in_place()
+// allows it.
 Result<CollectiveReport> call(Communicator& communicator, Operation operation,
                               ConstTensorView input, TensorView output, Rank root,
                               const CollectiveOptions& options);

@@ -1,4 +1,4 @@
-// What many communicators cost a process: threads, sockets, memory, and the time to make them.
+// The cost of many communicators to a process: threads, sockets, memory, and the time to make them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace leeway::tools::perf {
 
-// Of this process, from /proc.
+// Footprint of this process, from /proc.
 struct Footprint {
   std::int64_t threads = 0;
   std::int64_t sockets = 0;

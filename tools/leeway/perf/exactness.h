@@ -1,4 +1,5 @@
-// Which results can be compared with the truth bit for bit; of the others the mean error says more.
+// Results that can be compared with the truth bit for bit. The mean error says more about the
+// others.
 #pragma once
 
 #include "leeway/codec.h"
@@ -6,11 +7,11 @@
 
 namespace leeway::tools::perf {
 
-// Whether the integers of a Pattern, small enough for the codec, come through it as they are.
-// Blocks that share a scale, stochastic rounding and rotations may change them.
+// Returns true if the integers of a Pattern, small enough for the codec, come through it as they
+// are. Blocks that share a scale, stochastic rounding and rotations may change them.
 bool keeps_integers(const CodecOptions& codec);
 
-// Of all ranks and all calls that were checked.
+// Facts about all ranks and all calls that were checked.
 struct Arrival {
   bool has_faults = false;  // injected into the transport
   bool is_complete = true;  // no packet was missing after repair

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::byte kPoison{0xA5};
 
-// What one rank saw, as doubles, so that one exact all_gather tells everybody.
+// One rank's counts, as doubles, so that one exact all_gather tells all ranks.
 struct Facts {
   double packets_expected = 0;
   double packets_missed_first = 0;
@@ -29,7 +29,7 @@ struct Facts {
   double wrong = 0;
   double error_squares = 0;
   double truth_squares = 0;
-  double noise_reports = 0;  // over which the next two are sums
+  double noise_reports = 0;  // reports that the next two are sums over
   double gradient_mean_squares = 0;
   double noise_variances = 0;
   Spending spending;
@@ -77,7 +77,7 @@ using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
 struct Outcome {
   std::vector<double> times_us;  // slowest rank of each iteration
   Facts facts;                   // summed over ranks
-  CodecOptions codec;            // of the last iteration, the same on all ranks
+  CodecOptions codec;            // codec of the last iteration, the same on all ranks
 };
 
 class Bench {
@@ -118,7 +118,7 @@ class Bench {
   MutableByteSpan output_;
   std::vector<MemoryRegistration> registrations_;
   std::vector<std::byte> expected_;
-  bool has_expected_ = false;  // false: this rank's output is left alone
+  bool has_expected_ = false;  // the operation writes this rank's output
   CodecOptions codec_used_;
 };
 
@@ -242,8 +242,8 @@ double fraction(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// Of the averages: single operations' mean squares may be negative. None: there was no noise, or
-// nothing that could have made any.
+// Returns the ratio of the averages: single operations' mean squares may be negative. Returns
+// nullopt if there was no noise, or nothing that could have made any.
 std::optional<double> gradient_to_noise(const Facts& facts) {
   const estimate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
                                      .loss_variance = facts.noise_variances};
@@ -252,7 +252,7 @@ std::optional<double> gradient_to_noise(const Facts& facts) {
   return ratio;
 }
 
-// None where ordinary memory will do.
+// Allocates a tensor's memory. Returns an allocation without memory where ordinary memory will do.
 Result<Allocation> tensor(Communicator& communicator, const Settings& settings,
                           std::size_t elements) {
   if (!settings.allocate || elements == 0) return Allocation();

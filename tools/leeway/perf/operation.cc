@@ -12,7 +12,7 @@ struct Traits {
   bool reduces;
   bool has_root;
   bool has_in_place;
-  // Whether the input / the output holds a block for every rank. Neither: buffers of the full size.
+  // The input / the output holds a block for every rank. With neither, buffers have the full size.
   bool input_blocks;
   bool output_blocks;
 };

@@ -46,10 +46,11 @@ double bus_factor(Operation operation, int ranks);
 
 // Where block `block` (of `count` elements) of a rank's output comes from.
 struct Origin {
-  std::optional<int> source;  // the rank whose input is copied; none: the reduction over all ranks
-  std::size_t block = 0;      // which block of the input
+  // the rank whose input is copied; without one, the reduction over all ranks
+  std::optional<int> source;
+  std::size_t block = 0;  // index of the block in the input
 };
-// None if the operation leaves the output of `rank` untouched (not the root).
+// Returns nullopt if the operation leaves the output of `rank` untouched (not the root).
 std::optional<Origin> origin(Operation operation, int rank, int ranks, int root, std::size_t block);
 
 }  // namespace leeway::tools::perf

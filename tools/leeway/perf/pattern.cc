@@ -11,7 +11,7 @@ namespace {
 
 // Contributions never need to be larger; also keeps their squares exact in the sums of Comparison.
 constexpr double kSumMax = 1 << 20;
-constexpr int kFactorMax = 3;  // of premul_sum
+constexpr int kFactorMax = 3;  // largest factor of premul_sum
 
 double integer_max_of(Codec codec) {
   if (codec == Codec::fp16) return integer_max(DataType::f16);

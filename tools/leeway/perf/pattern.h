@@ -17,11 +17,11 @@ class Pattern {
   // `options`: reduction and codecs.
   Pattern(const CollectiveOptions& options, DataType type, int ranks);
 
-  // What the rank's contribution is multiplied by under premul_sum.
+  // Returns the factor of the rank's contribution under premul_sum.
   static int factor_of(int rank);
 
   double contribution(int rank, std::size_t index) const;
-  double reduced(std::size_t index) const;  // of all ranks' contributions
+  double reduced(std::size_t index) const;  // reduction of all ranks' contributions
 
  private:
   double keyed_integer(int rank, std::size_t index) const;
@@ -37,7 +37,7 @@ class Pattern {
 
 // This rank's input, and the output an exact operation must give. `count` is Layout::count.
 void fill_input(const Pattern& pattern, int rank, TensorView input);
-// False if the operation does not touch this rank's output.
+// Returns false if the operation does not touch this rank's output.
 bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root,
                    std::size_t count, TensorView expected);
 

@@ -1,4 +1,4 @@
-// What a run of `leeway perf` measures: the command line as text, and the same thing checked and
+// Settings of a run of `leeway perf`: the command line as text, and the same thing checked and
 // understood.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace leeway::tools::perf {
 // As typed. The initial values are the command's defaults.
 struct Arguments {
   std::string operation = "all_reduce";
-  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
+  int ranks = 0;  // with 0, the launcher's world size, or kRanksDefault processes
   std::string bytes_min = "4K";
   std::string bytes_max = "16M";
   std::size_t factor = 4;
@@ -33,17 +33,17 @@ struct Arguments {
   std::string redop = "sum";
   int root = 0;
   std::string codec = "native";
-  std::string spread_codec;  // empty: the same as codec
+  std::string spread_codec;  // without one, the same as codec
   std::string delivery = "exact";
   std::string spread = "exact";
-  double deadline_ms = 0;  // 0: kExactDeadline or kLossyDeadline
+  double deadline_ms = 0;  // with 0, kExactDeadline or kLossyDeadline
   std::string estimator = "ratio";
   std::optional<double> loss;  // these three override LEEWAY_FAULT when given
   std::optional<double> burst;
   std::optional<std::uint64_t> seed;
-  std::string transport;   // empty: LEEWAY_TRANSPORT's
-  bool multicast = false;  // false: LEEWAY_MULTICAST's
-  int lanes = 0;           // 0: LEEWAY_LANES's
+  std::string transport;   // without one, LEEWAY_TRANSPORT's
+  bool multicast = false;  // if false, LEEWAY_MULTICAST decides
+  int lanes = 0;           // with 0, LEEWAY_LANES's
   std::size_t datagram_bytes = 0;
   std::string json_path;
 };
@@ -61,7 +61,7 @@ struct Settings {
   int iterations = 0;
   int warmup = 0;
   int checks = 0;
-  int back_to_back = 0;   // calls of an iteration without a barrier between them; 0: one call
+  int back_to_back = 0;   // calls of an iteration without a barrier between them; 0 for one call
   int communicators = 0;  // open beside the measured one
   bool allocate = false;  // tensors lie in memory of Communicator::allocate()
   CollectiveOptions collective;
@@ -71,7 +71,7 @@ struct Settings {
     return collective.delivery.kind != Delivery::Kind::exact ||
            collective.spread != Delivery::Kind::exact;
   }
-  // Of the spread half; where there is none, that of the only half.
+  // Returns the codec of the spread half; where there is none, that of the only half.
   CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
 

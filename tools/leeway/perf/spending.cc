@@ -7,7 +7,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Of all threads; the ticks of getrusage() are longer than a call.
+// Returns the processor time of all threads. The ticks of getrusage() are longer than a call.
 double processor_us() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -50,7 +50,7 @@ Spending spent(const Communicator& communicator) {
       total.control += number;
     if (name == "bytes_sent") total.bytes += number;
   }
-  total.data -= total.repair;  // which it holds
+  total.data -= total.repair;  // `data` holds repairs
   total.processor_us = processor_us();
   return total;
 }

@@ -1,4 +1,4 @@
-// What calls cost this process: datagrams handed to the network, by kind, their bytes, and
+// The cost of calls to this process: datagrams handed to the network, by kind, their bytes, and
 // processor time.
 #pragma once
 
@@ -14,7 +14,7 @@ struct Spending {
   double repair = 0;   // data sent again
   double report = 0;   // reports
   double control = 0;  // ENDs, probes and requests for repair
-  double bytes = 0;    // of all datagrams, headers included
+  double bytes = 0;    // bytes of all datagrams, headers included
   double processor_us = 0;
 
   double datagrams() const { return data + repair + report + control; }

@@ -1,4 +1,4 @@
-// What a person typed after `leeway sim`, not yet understood.
+// The arguments that a person typed after `leeway sim`, not yet understood.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@ namespace leeway::tools::simulation {
 
 struct Arguments {
   std::string file;
-  std::string out;                    // folder; empty: table only
+  std::string out;                    // folder; without one, table only
   std::vector<std::string> settings;  // "field=value"
   bool full = false;                  // the scenario's long form
-  std::string seeds;                  // "A..B"; empty: the scenario's
-  std::string shard;                  // "I/N"; empty: all runs
-  unsigned jobs = 0;                  // 0: one a core
+  std::string seeds;                  // "A..B"; without it, the scenario's
+  std::string shard;                  // "I/N"; without it, all runs
+  unsigned jobs = 0;                  // with 0, one a core
   std::string json_path;              // "-": standard output
   std::string trace_path;
   bool trace_whole = false;  // datagrams as long as they are, not their headers only

@@ -78,7 +78,8 @@ Status check_arguments(const Arguments& arguments) {
   return {};
 }
 
-// A folder that several processes share is not in a shard's way. What this one made before is.
+// A folder that several processes share is not in a shard's way. Runs that this shard made before
+// are.
 Status refuse_own_runs(const Job& job) {
   if (job.plan.shard.whole() || job.arguments.resume) return {};
   for (std::size_t i = 0; i < job.plan.runs(); ++i) {

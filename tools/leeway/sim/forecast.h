@@ -13,7 +13,7 @@
 
 namespace leeway::tools::simulation {
 
-// How far a run came in so many seconds.
+// Progress of a run within its first seconds.
 struct Beginning {
   double first_seconds = 0;       // to the end of its first round, setting up included
   double seconds = 0;             // to the end of the last round that was finished
@@ -23,20 +23,21 @@ struct Beginning {
 };
 
 struct Forecast {
-  double seconds = 0;    // for all runs that are to be made, so many at a time as there are jobs
+  double seconds = 0;    // for all runs that are to be made, `jobs` at a time
   bool unknown = false;  // no run finished a round
 };
 
-// Seconds that the whole run takes. 0: it finished no round.
+// Returns the seconds that the whole run takes, or 0 if it finished no round.
 double whole_run_seconds(const Beginning& beginning, const sim::scenario::Scenario& scenario);
 
-// The means of what the tried runs take, times the runs.
+// Forecasts the time of all runs from the mean of the tried ones.
 Forecast forecast_of(const std::vector<double>& whole_runs, std::size_t runs, unsigned jobs);
 
 // At most `most` cells, from all over the grid.
 std::vector<std::size_t> cells_to_try(std::size_t cells, std::size_t most);
 
-// "72 runs (36 cells, 2 seeds): about 3 minutes on 2 cores"; nothing for what is over at once.
+// Returns "72 runs (36 cells, 2 seeds): about 3 minutes on 2 cores", or no text for runs that are
+// over at once.
 std::string forecast_text(const Plan& plan, const Forecast& forecast, unsigned jobs);
 
 }  // namespace leeway::tools::simulation

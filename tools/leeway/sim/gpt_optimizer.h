@@ -26,11 +26,11 @@ class GptOptimizer {
   void step(std::uint32_t rank, std::size_t offset, std::span<const float> gradient,
             std::span<float> parameters, double learning_rate);
 
-  // Of those asked for: what was computed and not copied.
+  // Returns the number of steps that were computed, and not taken over from an equal step.
   std::uint64_t steps_computed() const { return steps_computed_; }
 
  private:
-  using State = std::shared_ptr<const train::ShardedAdam>;  // null: before the first step
+  using State = std::shared_ptr<const train::ShardedAdam>;  // null before the first step
 
   struct Step {
     State before;

@@ -1,4 +1,4 @@
-// What a command works with once nothing more can be wrong with its arguments.
+// State of a command once nothing more can be wrong with its arguments.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct Job {
   Arguments arguments;
   Plan plan;
   std::string text;                    // scenario.txtpb
-  std::optional<OutputFolder> folder;  // none: table only
+  std::optional<OutputFolder> folder;  // without one, table only
   PacketTrace trace;
 };
 

@@ -103,7 +103,7 @@ Status OutputFolder::admit(std::string_view scenario, Existing existing) const {
 }
 
 void OutputFolder::remove_results() const {
-  std::error_code ignored;  // what cannot be removed fails loudly when it is written
+  std::error_code ignored;  // a file that cannot be removed fails loudly when it is written
   for (const char* name : kResults) fs::remove(folder_ / name, ignored);
   for (const char* name : kInputs) fs::remove(folder_ / name, ignored);
   for (const auto& entry : fs::directory_iterator(folder_ / kRuns, ignored)) {

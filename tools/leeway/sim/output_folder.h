@@ -23,7 +23,7 @@ namespace leeway::tools::simulation {
 inline constexpr const char* kScenarioFile = "scenario.txtpb";
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-// What to do with a folder that holds results already. `share`: those of the same scenario are
+// The treatment of a folder that holds results already. `share`: results of the same scenario are
 // other processes'.
 enum class Existing { refuse, resume, share, overwrite };
 
@@ -42,7 +42,8 @@ class OutputFolder {
   Status write(const std::string& name, std::string_view content) const;
   Status write_run(const RunName& run, std::string_view content) const;
 
-  // What write() once wrote; nothing if it did not. kUnavailable: it is there and cannot be read.
+  // Returns the content that write() once wrote, or nullopt if it did not. Returns kUnavailable if
+  // the file is there and cannot be read.
   Result<std::optional<std::string>> read(const std::string& name) const;
   Result<std::optional<std::string>> read_run(const RunName& run) const;
 

@@ -17,7 +17,7 @@ class PacketTrace {
   Status close();
 
   bool active() const { return writer_ != nullptr; }
-  sim::PacketObserver* observer() { return writer_.get(); }  // null without a trace
+  sim::PacketObserver* observer() { return writer_.get(); }  // may be null
 
  private:
   std::unique_ptr<sim::trace::TraceWriter> writer_;

@@ -35,7 +35,7 @@ struct Plan {
   Shard shard;
 
   std::size_t all_runs() const { return grid.size() * seeds.count; }
-  // Of this shard.
+  // Returns the number of this shard's runs.
   std::size_t runs() const { return shard.share(all_runs()); }
   // In the order of the grid, the seed changing fastest.
   RunName run(std::size_t index) const {

@@ -14,9 +14,9 @@ namespace leeway::tools::simulation {
 
 struct RunProgress {
   std::size_t runs_total = 0;
-  std::size_t runs_kept = 0;      // of an earlier command; took no time now
+  std::size_t runs_kept = 0;      // runs kept from an earlier command; they took no time now
   std::size_t runs_finished = 0;  // by this command
-  std::uint32_t round = 0;        // done of the run that spoke last
+  std::uint32_t round = 0;        // rounds done in the run that spoke last
   std::uint32_t rounds = 0;
   double seconds = 0;  // since the first run began
 };
@@ -28,7 +28,7 @@ class ProgressDisplay {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Silent unless `stream` is a terminal. Null: silent.
+  // Silent unless `stream` is a terminal; it may be null.
   ProgressDisplay(std::FILE* stream, std::size_t runs_total, std::size_t runs_kept);
 
   void on_round(std::uint32_t done, std::uint32_t rounds);

@@ -1,4 +1,4 @@
-// What a command's runs came to: files of results, the table on stdout, what failed on stderr.
+// Output of a command's runs: files of results, the table on stdout, failures on stderr.
 #pragma once
 
 #include <string>

@@ -11,10 +11,10 @@ namespace leeway::tools::simulation {
 // As a shell reads it back: in single quotes where needed.
 std::string shell_word(std::string_view text);
 
-// One run alone: what was set, the settings of its cell, its seed.
+// Returns the command that repeats one run alone: the given settings, those of its cell, its seed.
 std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run);
 
-// The same command again, keeping what has finished.
+// Returns the command that continues this one, and keeps what has finished.
 std::string resume_command(const Arguments& arguments);
 
 // The part of the arguments that both are made from, to be kept beside results.

@@ -18,9 +18,9 @@ struct RunFailure {
 };
 
 struct Results {
-  std::vector<sim::CellRecord> cells;  // of the whole grid; some may have no finished run
+  std::vector<sim::CellRecord> cells;  // the whole grid; some cells may have no finished run
   std::size_t finished = 0;
-  std::size_t runs = 0;              // of the plan
+  std::size_t runs = 0;              // runs of the plan
   std::vector<RunFailure> failures;  // runs that could not be made, in the plan's order
   std::size_t broken = 0;            // runs in which a checker found something
   std::optional<RunName> first_broken;

@@ -16,8 +16,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTriesMax = 12;
-constexpr double kTrySeconds = 0.25;                       // of a run that has finished two rounds
-constexpr std::chrono::milliseconds kTriesTogether{3000};  // whatever they have finished
+constexpr double kTrySeconds = 0.25;  // time for a run that has finished two rounds
+// time for all tries, whatever they have finished
+constexpr std::chrono::milliseconds kTriesTogether{3000};
 constexpr std::chrono::milliseconds kInterruptCheck{50};
 
 double seconds_since(Clock::time_point begin) {
@@ -26,10 +27,10 @@ double seconds_since(Clock::time_point begin) {
 
 // Lets a run begin, and notes how far it comes.
 struct Try {
-  std::size_t index = 0;  // of the run
+  std::size_t index = 0;  // index of the run
   std::atomic<bool> stop{false};
   Beginning beginning;
-  double finished_seconds = 0;  // 0: the run was stopped
+  double finished_seconds = 0;  // 0 for a run that was stopped
 
   void on_round(double seconds, std::uint32_t rounds, std::int64_t simulated_ns) {
     if (rounds == 1) beginning = {seconds, seconds, 1, simulated_ns, simulated_ns};
@@ -57,7 +58,7 @@ class Pool {
   }
 
  private:
-  // What is finished meanwhile is kept.
+  // Tries some runs for the forecast. Runs that finish meanwhile are kept.
   void look_ahead(unsigned jobs) {
     std::vector<std::unique_ptr<Try>> tries;
     for (const std::size_t cell : cells_to_try(plan_.grid.size(), kTriesMax)) {

@@ -21,7 +21,7 @@ namespace leeway::tools::simulation {
 using RunFunction = std::function<Result<sim::RunRecord>(
     const sim::scenario::Scenario& scenario, std::uint64_t seed, const sim::RunOptions& options)>;
 
-// Of one run. Neither record nor failure: it was not made, or stopped.
+// Outcome of one run. A run that was not made, or was stopped, has neither record nor failure.
 struct Outcome {
   std::optional<sim::RunRecord> record;
   Status failure;
@@ -40,11 +40,11 @@ class RunnerObserver {
 
 struct RunnerOptions {
   RunFunction run;
-  sim::RunOptions run_options;  // of every run; progress and stop are set by the runner
+  sim::RunOptions run_options;  // options of every run; progress and stop are set by the runner
   unsigned jobs = 1;
   bool forecast = false;  // first find out how long all will take, in some seconds
-  // True: running runs give up and no further ones begin. Also set by the runner, when the observer
-  // refuses to go on. Needed.
+  // Once it is true, running runs give up and no further ones begin. The runner sets it, too, when
+  // the observer refuses to go on. Must not be null.
   std::atomic<bool>* stop = nullptr;
 };
 

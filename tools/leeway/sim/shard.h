@@ -1,5 +1,5 @@
-// The part of a command's runs that one of several machines makes: every so many-th of them, so
-// that cells and seeds of all costs fall to all parts.
+// The part of a command's runs that one of several machines makes: every `of`-th of them, so that
+// cells and seeds of all costs fall to all parts.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Shard {
   std::uint32_t of = 1;
 
   bool whole() const { return of == 1; }
-  // How many of so many runs are this part's.
+  // Returns how many of `runs` runs are this part's.
   std::size_t share(std::size_t runs) const { return runs < number ? 0 : (runs - number) / of + 1; }
   // The place of its index-th run among all.
   std::size_t place(std::size_t index) const { return index * of + number - 1; }
@@ -25,14 +25,15 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// "2/4", the second of four; empty: the whole.
+// Parses "2/4", the second of four. No text stands for the whole.
 Result<Shard> parse_shard(std::string_view text);
 
 // "shard 2 of 4".
 std::string to_string(const Shard& shard);
 
-// As --shard takes it: what a launcher (mpirun, srun, LEEWAY_RANK and LEEWAY_WORLD_SIZE of an
-// indexed job) started this process as. Empty where none did, or started one process only.
+// Returns a shard in the text of --shard: the process's place under its launcher (mpirun, srun,
+// LEEWAY_RANK and LEEWAY_WORLD_SIZE of an indexed job). Returns no text without a launcher, or if
+// it started one process only.
 Result<std::string> launcher_shard(const rendezvous::EnvironmentGetter& get);
 
 }  // namespace leeway::tools::simulation

@@ -67,7 +67,7 @@ Repeat repeat_of(const swarm::SeedFailure& failed, bool adversary) {
   const std::string seed = std::to_string(failed.seed);
   const std::string seeds = " --seeds " + seed + ".." + seed;
   if (adversary) return {"", "leeway sim swarm --adversary" + seeds};
-  // What two runs differ in is no scenario of its own.
+  // A difference between two runs is no scenario of its own.
   if (failed.failure.check == "i12") return {"", "leeway sim swarm" + seeds};
   const std::string file = "swarm-" + seed + ".txtpb";
   return {file, "leeway sim " + file + seeds};
@@ -83,7 +83,7 @@ Scenario smaller(const swarm::SeedFailure& failed, const std::atomic<bool>& stop
   return swarm::shrink(swarm::draw_scenario(failed.seed), fails, kShrinkTries);
 }
 
-// Of the first failing seed.
+// Reports the first failing seed.
 Status tell_failure(const swarm::SeedFailure& failed, bool adversary,
                     const std::atomic<bool>& stop) {
   std::fprintf(stderr, "seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),

@@ -1,4 +1,4 @@
-// What a search over seeds came to, or a part of one: as text for people, as JSON for programs and
+// Outcome of a search over seeds, or of a part of one: as text for people, as JSON for programs and
 // for `leeway sim merge`.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace leeway::tools::simulation {
 
 struct SwarmOutcome {
-  Seeds seeds;  // of all shards
+  Seeds seeds;  // seeds of all shards
   Shard shard;
   sim::swarm::Tally tally;
   double seconds = 0;

@@ -33,7 +33,7 @@ struct TraceArguments {
   double before_ms = 0;
   std::uint64_t limit = UINT64_MAX;
   std::size_t context = 5;
-  // Filters that were given; none of them has a value that means nothing.
+  // Options of the filters, to tell which were given: no value of theirs could mean "not given".
   CLI::Option* from_option = nullptr;
   CLI::Option* to_option = nullptr;
   CLI::Option* before_option = nullptr;

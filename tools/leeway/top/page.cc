@@ -28,7 +28,7 @@ class Looks {
   double per_second(std::string_view name, const Labels& labels) const {
     return grown(name, labels) / seconds_;
   }
-  // Of all series that have these labels.
+  // Returns the growth of all series that have these labels.
   double all_grown(std::string_view name, const Labels& labels) const {
     double sum = 0;
     for (const Series& series : now_.of(name)) {
@@ -186,7 +186,7 @@ void add_group(std::string& out, const std::string& address, const Group& group)
   }
 }
 
-// Null where it is negative.
+// Returns null for a negative value.
 nlohmann::json known(double value) {
   return value < 0 ? nlohmann::json() : nlohmann::json(value);
 }
@@ -274,7 +274,7 @@ std::string to_json(const std::vector<Process>& processes) {
     if (!process.error.empty()) one["error"] = process.error;
     all.push_back(one);
   }
-  // What is no UTF-8 throws otherwise.
+  // Text that is not UTF-8 would throw otherwise.
   return nlohmann::json({{"processes", all}})
              .dump(2, ' ', true, nlohmann::json::error_handler_t::replace) +
          "\n";

@@ -6,7 +6,7 @@
 namespace leeway::tools::top {
 namespace {
 
-// `rest` begins behind the brace and is left behind its partner. False: it is broken.
+// `rest` begins behind the brace and is left behind its partner. Returns false if it is broken.
 bool parse_labels(std::string_view& rest, Labels& labels) {
   while (!rest.empty() && rest.front() != '}') {
     if (rest.front() == ',') rest.remove_prefix(1);

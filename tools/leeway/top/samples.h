@@ -18,12 +18,12 @@ struct Series {
 
 class Samples {
  public:
-  // Lines of Prometheus' text format 0.0.4; what is none is passed over.
+  // Parses lines of Prometheus' text format 0.0.4, and skips other lines.
   static Samples parse(std::string_view text);
 
-  // Empty: there is no such name.
+  // Returns no series if there is no such name.
   const std::vector<Series>& of(std::string_view name) const;
-  // Of the series that has these labels, whatever others it has.
+  // Returns the value of the series that has these labels, whatever others it has.
   std::optional<double> value(std::string_view name, const Labels& labels) const;
   bool empty() const { return by_name_.empty(); }
 

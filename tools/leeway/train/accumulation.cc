@@ -14,7 +14,7 @@ ComputeBudgetOptions budget_options(const ComputeSettings& compute) {
   if (compute.drops()) {
     options.compensation = compute.compensation;
   } else {
-    options.window_steps = 0;  // nothing to share: all complete all
+    options.window_steps = 0;  // sharing is pointless, since all ranks complete all
   }
   return options;
 }
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Accumulation>> Accumulation::create(Communicator& communi
   const ComputeSettings& compute = settings.compute;
   auto budget = ComputeBudget::create(communicator, budget_options(compute));
   if (!budget.ok()) return budget.status();
-  // A step's micro-batches are the pieces of what one batch would be.
+  // A step's micro-batches are the pieces of one whole batch.
   BatchSampler sampler(text, static_cast<std::size_t>(settings.context) + 1,
                        static_cast<std::size_t>(settings.batch / compute.micro_batches), seed,
                        communicator.rank());
@@ -56,7 +56,7 @@ std::optional<double> Accumulation::compute(std::uint64_t step) {
   return completed > 0 ? std::optional(losses / completed) : std::nullopt;
 }
 
-// Nothing where it was given up half-way.
+// Returns nullopt if the micro-batch was given up half-way.
 std::optional<double> Accumulation::add(Duration delay) {
   const auto forward = std::chrono::duration_cast<Duration>(kForwardShare * delay);
   std::this_thread::sleep_for(forward);

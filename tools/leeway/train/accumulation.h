@@ -1,4 +1,4 @@
-// One rank's part of a step: the gradients of as many micro-batches as its budget of time allows.
+// One rank's part of a step: the gradients of the micro-batches that its budget of time allows.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Accumulation {
                                                       std::span<const std::uint8_t> text,
                                                       const Settings& settings, std::uint64_t seed);
 
-  // Leaves the sum over the completed micro-batches in model.gradient(), and what it weighs in
-  // budget(). Returns the mean of their losses; none if none was completed.
+  // Leaves the sum over the completed micro-batches in model.gradient(), and its weight in
+  // budget(). Returns the mean of their losses, or nullopt if none was completed.
   std::optional<double> compute(std::uint64_t step);
 
   ComputeBudget& budget() { return *budget_; }

@@ -16,11 +16,11 @@ inline constexpr int kMicroBatchesDefault = 8;
 
 // As typed.
 struct ComputeArguments {
-  int micro_batches = 0;  // 0: the default
+  int micro_batches = 0;  // with 0, the default
   std::string threshold = "none";
   std::string straggler = "none";
-  std::string compensation;   // empty: extra_steps
-  std::string normalisation;  // empty: realised
+  std::string compensation;   // without one, extra_steps
+  std::string normalisation;  // without one, realised
   bool baseline = true;
 };
 

@@ -29,8 +29,8 @@ class Corpus {
   // `name` is for people. Fails when the text is shorter than kCharactersMin.
   static Result<Corpus> from_text(std::string name, std::string_view text);
   static Result<Corpus> from_file(const std::string& path);
-  // What `bible` prints, from first to last verse; an error with the remedy when the package is
-  // absent.
+  // Makes the corpus from the output of `bible`, from first to last verse. Returns an error with
+  // the remedy if the package is absent.
   static Result<Corpus> from_bible();
 
   const std::string& name() const { return name_; }
@@ -71,8 +71,8 @@ class BatchSampler {
   std::vector<std::int64_t> windows_;
 };
 
-// Perplexity on `validation` of the character pairs counted in `training`: what a model that looks
-// at one character only can reach, and hence the mark that a trained model must leave behind.
+// Perplexity on `validation` of the character pairs counted in `training`: the best of a model that
+// looks at one character only, and hence the mark that a trained model must leave behind.
 double bigram_perplexity(const Corpus& corpus);
 
 }  // namespace leeway::tools::train

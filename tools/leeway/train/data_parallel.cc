@@ -8,7 +8,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// How gradients are reduced, with the memory of what encoding left out, where that is wanted.
+// Reduces gradients, with the memory of what encoding left out, where that is wanted.
 class Reduction {
  public:
   Reduction(const Settings& settings, std::size_t elements)
@@ -25,7 +25,8 @@ class Reduction {
 
  private:
   CollectiveOptions options_;
-  std::vector<float> residual_;  // of the whole gradient: every element is sent to its owner
+  // residual of the whole gradient: every element is sent to its owner
+  std::vector<float> residual_;
 };
 
 // Sharded optimizer (ZeRO-1) with bounded-drift parameter broadcasts.

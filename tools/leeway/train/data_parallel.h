@@ -18,7 +18,7 @@
 
 namespace leeway::tools::train {
 
-// What this rank's training operations put on and took from the network.
+// Packets and bytes that this rank's training operations put on and took from the network.
 struct Traffic {
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_arrived_first = 0;  // without those that a repair brought
@@ -28,21 +28,21 @@ struct Traffic {
   std::uint64_t deadline_cuts = 0;  // operations that the deadline ended
 
   void add(const CollectiveReport& report);
-  // What the network lost.
+  // Returns the share that the network lost.
   double loss() const;
 };
 
 class DataParallel {
  public:
   virtual ~DataParallel() = default;
-  // All ranks call it together, step by step. The gradient is the sum of as many means as `weight`
-  // says: CollectiveOptions::weight.
+  // All ranks call it together, step by step. The gradient is the sum of `weight` means
+  // (CollectiveOptions::weight).
   virtual Status update(double learning_rate, double weight) = 0;
   // Replica mode only: ddp's replicas cannot drift.
   virtual std::optional<DriftReport> drift() const = 0;
 
   const Traffic& traffic() const { return traffic_; }
-  // Of the gradients.
+  // Returns the noise of the gradients.
   const NoiseLog& noise() const { return noise_; }
   const CodecLog& codecs() const { return codecs_; }
 

@@ -10,7 +10,7 @@
 
 namespace leeway::tools::train {
 
-// What one rank counted and measured.
+// One rank's counts and measurements.
 struct RankFigures {
   Traffic traffic;
   std::optional<estimate::NoiseEstimate> noise;

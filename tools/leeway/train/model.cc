@@ -16,8 +16,8 @@ namespace {
 constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kHeadStd =
     0.02;  // logits start near zero, so that the first loss is ln(vocabulary)
-// Of token embeddings. GPT-2's 0.02 lets the first attention blocks drown the characters; a run of
-// some hundred steps then spends a third of them on digging them out again.
+// Standard deviation of token embeddings. GPT-2's 0.02 lets the first attention blocks drown the
+// characters; a run of some hundred steps then spends a third of them on digging them out again.
 constexpr double kTokenStd = 0.5;
 
 // Attention scores fall by this much a character of distance in the first head, and by half of the
@@ -55,8 +55,8 @@ class Normal {
   std::mt19937_64 engine_;
 };
 
-// What is added to attention scores: [head, query, key]; minus infinity where the key lies ahead of
-// the query.
+// Returns the bias that is added to attention scores: [head, query, key]; minus infinity where the
+// key lies ahead of the query.
 at::Tensor distance_bias(const GptShape& shape) {
   const at::Tensor position = at::arange(shape.context, at::kFloat);
   const at::Tensor distance = position.unsqueeze(1) - position.unsqueeze(0);
@@ -101,8 +101,8 @@ struct Gpt::Impl {
       normal.fill({tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}, std);
     };
     // Layers inside the residual stream: fan-in scaling, which trains small widths faster than
-    // GPT-2's constant. What writes into the stream is scaled down so that its variance does not
-    // grow with depth.
+    // GPT-2's constant. Layers that write into the stream are scaled down so that its variance does
+    // not grow with depth.
     const double inner = 1.0 / std::sqrt(shape.width);
     const double residual = inner / std::sqrt(2.0 * shape.layers);
     draw(token_embedding, kTokenStd);

@@ -20,7 +20,7 @@ class NoiseLog {
   // good.
   void add(const NoiseReport& report);
 
-  // Nothing before the first report that counts.
+  // Returns nullopt before the first report that counts.
   std::optional<estimate::NoiseEstimate> mean() const;
 
  private:

@@ -13,7 +13,7 @@ namespace leeway::tools::train {
 struct StepStatus {
   std::uint64_t step = 0;    // completed
   std::uint64_t steps = 0;   // expected: more than planned where work is dropped and made up for
-  double loss = 0;           // of this rank's micro-batch, smoothed, in nats per character
+  double loss = 0;           // loss of this rank's micro-batch, smoothed, in nats per character
   double step_ms = 0;        // mean so far
   double loss_observed = 0;  // packets lost, fraction
   std::optional<double> drop_rate{};     // micro-batches dropped so far by this rank, fraction
@@ -28,7 +28,7 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `stream` null: says nothing (all ranks but one). Not owned.
+  // With `stream` null it says nothing (all ranks but one). Not owned.
   Progress(std::FILE* stream, std::string label, bool terminal);
   static bool is_terminal(std::FILE* stream);
 

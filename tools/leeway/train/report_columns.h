@@ -13,17 +13,17 @@ namespace leeway::tools::train {
 
 enum class Column : std::uint8_t { lossy, no_threshold, twin };
 
-// Those of the table: the lossy runs and the twins, made or not, and between them those without
-// threshold where there are any.
+// Returns the table's columns: the lossy runs and the twins, made or not, and between them the runs
+// without threshold where there are any.
 std::vector<Column> columns_of(const TrainReport& report);
 
-// Empty where the runs were not made.
+// Returns no results where the runs were not made.
 std::vector<RunResult> runs_of(const TrainReport& report, Column column);
 
 using Field = std::function<double(const RunResult&)>;
 std::vector<double> values_of(const TrainReport& report, Column column, const Field& field);
 
-// A value a seed; empty without twins, or without runs that drop nothing.
+// Returns a value a seed; none without twins, or without runs that drop nothing.
 std::vector<double> changes_percent(const TrainReport& report);
 std::vector<double> speedups(const TrainReport& report);
 // A value for every seed whose lossy run has it.
@@ -34,11 +34,11 @@ std::vector<double> values_of(const TrainReport& report,
 double mean(const std::vector<double>& values);
 double largest(const std::vector<double>& values);
 
-// Mean squares averaged over the seeds that measured noise; none: no seed did.
+// Mean squares averaged over the seeds that measured noise; nullopt if no seed did.
 std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
-// None where there is no noise.
+// Returns nullopt where there is no noise.
 std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise);
-// 0 for estimates that came out negative.
+// Returns 0 for estimates that came out negative.
 double rms(double mean_square);
 
 // All zero in ddp mode, where the ranks' models were compared and found equal.

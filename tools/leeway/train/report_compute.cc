@@ -1,4 +1,4 @@
-// What the report says about slow workers and dropped work.
+// The report's part about slow workers and dropped work.
 #include <string>
 
 #include "train/report_columns.h"

@@ -7,7 +7,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Null where nothing was measured; the ratio also where there is no noise.
+// Adds nulls where nothing was measured; for the ratio also where there is no noise.
 void add_noise(const std::optional<estimate::NoiseEstimate>& noise, nlohmann::json& json) {
   for (const char* name : {"gradient_to_noise", "gradient_to_noise_at_most", "gradient_rms",
                            "quantisation_rms", "loss_rms"})
@@ -92,7 +92,7 @@ nlohmann::json outcome_json(const SeedOutcome& outcome) {
   return json;
 }
 
-// Of the half that the mode does not have: null.
+// Adds null for the half that the mode does not have.
 void add_codecs(const Settings& settings, nlohmann::json& json) {
   const CollectiveOptions& reduce = settings.reduce;
   json["codec"] = leeway::to_string(reduce.codec);

@@ -15,28 +15,28 @@ namespace leeway::tools::train {
 
 // A number's name and what the runs say of it.
 std::string row(const char* name, const std::vector<std::string>& texts);
-// The same, from what one column says.
+// As row(), from the texts of one column each.
 std::string row_by_column(const TrainReport& report, const char* name,
                           const std::function<std::string(Column)>& text);
 // The mean of a number over the seeds, for every column.
 std::string row_of(const TrainReport& report, const char* name, const char* pattern,
                    const Field& field);
-// What has a value for the lossy runs only.
+// Returns the row of a text that has a value for the lossy runs only.
 std::string row_of_lossy(const TrainReport& report, const char* name, const std::string& text);
 
-// Of the header: micro-batches, stragglers and threshold; empty where nothing is delayed or
-// dropped.
+// Returns the header's line: micro-batches, stragglers and threshold; no text where nothing is
+// delayed or dropped.
 std::string compute_header(const ComputeSettings& compute);
-// Samples a second and what was dropped; empty where nothing was delayed or dropped.
+// Returns samples a second and what was dropped; no text where nothing was delayed or dropped.
 std::string compute_rows(const TrainReport& report);
-// Empty without a threshold: what it gained.
+// Returns what a threshold gained; no text without one.
 std::string speedup_line(const TrainReport& report);
 
 // The gradient beside what quantisation and packet loss put on it.
 std::string noise_rows(const TrainReport& report);
-// Empty unless Codec::automatic chose: the steps of a run by codec, a mean over seeds.
+// Returns the steps of a run by codec, a mean over seeds; no text unless Codec::automatic chose.
 std::string codec_rows(const TrainReport& report);
-// Empty unless the noise of the lossy runs is costly (estimate::is_costly).
+// Returns no text unless the noise of the lossy runs is costly (estimate::is_costly).
 std::string noise_warning(const TrainReport& report);
 
 }  // namespace leeway::tools::train

@@ -1,4 +1,4 @@
-// What the report says about noise on gradients, and about the codecs that were chosen for it.
+// The report's part about noise on gradients, and about the codecs that were chosen for it.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ std::string gradient_text(const std::optional<NoiseEstimate>& noise) {
   return format("< %.3g", rms(noise->gradient_mean_square + 2 * noise->gradient_error));
 }
 
-// Of all lossy runs together, in the order of their first use.
+// Returns the codecs of all lossy runs together, in the order of their first use.
 std::vector<CodecSteps> codecs_of_all_seeds(const TrainReport& report) {
   std::vector<CodecSteps> all;
   for (const SeedOutcome& outcome : report.outcomes) {

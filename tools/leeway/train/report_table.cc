@@ -12,7 +12,7 @@ namespace leeway::tools::train {
 
 namespace {
 
-// Of a table that fits a terminal.
+// Widths of a table that fits a terminal.
 struct Widths {
   int name;
   int column;

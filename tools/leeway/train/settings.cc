@@ -216,7 +216,7 @@ Settings loss_free_twin(const Settings& settings) {
   if (settings.communicator.faults.any() &&
       settings.communicator.transport == TransportKind::automatic)
     twin.communicator.transport = TransportKind::udp;
-  // What no fault loses the network does: only exact calls are free of that.
+  // Without injected faults the network itself loses packets: only exact calls are free of that.
   if (!settings.communicator.faults.any()) {
     twin.reduce.delivery = exact(settings.reduce.delivery.deadline);
     twin.reduce.spread = Delivery::Kind::exact;

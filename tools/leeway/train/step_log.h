@@ -1,4 +1,4 @@
-// The memory of a training loop: what its progress line shows and what its report says about time.
+// The memory of a training loop, for its progress line and for its report about time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class StepLog {
  public:
   explicit StepLog(std::uint64_t steps);
 
-  // `loss` of this rank's micro-batches; none where it completed none.
+  // `loss` of this rank's micro-batches, or nullopt if it completed none.
   void add(std::optional<double> loss, double step_ms);
 
   // At least one step must have been added.

@@ -15,14 +15,14 @@ using StragglerKind = StragglerModel::Kind;
 
 constexpr double kSigmaMax = 3;  // beyond, one micro-batch in a thousand takes 10,000 medians
 constexpr double kFactorMax = 100;
-constexpr int kLevels = 999;  // of the paper's noise
+constexpr int kLevels = 999;  // levels of the paper's noise
 // Keeps these draws apart from packet losses and rounding, which the same seed keys.
 constexpr std::uint64_t kSeedOfDelays = 0x73747261676c6572ULL;
 
 struct NamedKind {
   std::string_view name;
   StragglerKind kind;
-  double shape_max;  // 0: has no shape
+  double shape_max;  // 0 for kinds without a shape
 };
 constexpr std::array<NamedKind, 3> kNamedKinds{{{"constant", StragglerKind::constant, 0},
                                                 {"lognormal", StragglerKind::lognormal, kSigmaMax},
@@ -85,7 +85,8 @@ void append(std::string& text, char separator, T value) {
   text.append(digits.data(), end);
 }
 
-// 53 bits each, the first never 0: two words a uniform, two uniforms a normal.
+// Takes 53 bits for each uniform, and the first is never 0. Two words make a uniform, two uniforms
+// a normal.
 double normal(const PhiloxCounter& words) {
   const double radius = to_unit(words[0] | std::uint64_t{words[1]} << 32) + 0x1p-54;
   const double angle = to_unit(words[2] | std::uint64_t{words[3]} << 32);

@@ -45,7 +45,7 @@ struct StragglerModel {
 // MODEL[,slow:RANK:FACTOR], where MODEL is none, constant:MS, lognormal:MEDIAN_MS[:SIGMA] or
 // paper:MS[:FACTOR]; SIGMA and FACTOR are 1 unless given.
 Result<StragglerModel> parse_straggler(std::string_view text);
-// What parse_straggler() takes.
+// Returns text that parse_straggler() takes.
 std::string to_string(const StragglerModel& model);
 
 class Straggler {

@@ -1,4 +1,4 @@
-// What `leeway train` prints at its end: a table for people, JSON for machines.
+// The output of `leeway train` at its end: a table for people, JSON for machines.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,9 @@ struct TrainReport {
   std::vector<SeedOutcome> outcomes;  // one a seed, at least one
 };
 
-// What is about to run; needs no outcomes.
+// Returns the header with what is about to run; needs no outcomes.
 std::string format_header(const TrainReport& report, const Corpus& corpus);
-// One of several seeds, when it is done.
+// Returns the line of one of several seeds, when it is done.
 std::string format_seed(const SeedOutcome& outcome);
 std::string format_table(const TrainReport& report);
 

@@ -52,8 +52,8 @@ std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::u
   return hash;
 }
 
-// The first rank whose value is not rank 0's; nothing when all are equal. Every rank gets the same
-// answer.
+// Returns the first rank whose value is not rank 0's, or nullopt when all are equal. Every rank
+// gets the same answer.
 Result<std::optional<int>> first_dissenter(Communicator& communicator, std::uint64_t mine) {
   const auto bits = static_cast<std::int64_t>(mine);
   std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
@@ -75,7 +75,7 @@ Status check_same_job(Communicator& communicator, std::uint64_t fingerprint) {
                        **dissenter);
 }
 
-// What ddp promises: replicated optimizers fed the same bits hold the same bits at the end.
+// Checks ddp's promise: replicated optimizers fed the same bits hold the same bits at the end.
 Status check_same_parameters(Communicator& communicator, std::span<const float> parameters) {
   std::uint64_t hash = kHashBasis;
   for (const float value : parameters) hash = hash_step(hash, std::bit_cast<std::uint32_t>(value));
@@ -110,7 +110,7 @@ class Schedule {
     return status;
   }
   bool is_over() const { return left_ == 0; }
-  // Of the step after `step` others.
+  // Returns the learning rate of the step after `step` others.
   double learning_rate(std::uint64_t step) const {
     return learning_rate_at(step, steps_expected(step), settings_.steps, settings_.learning_rate);
   }

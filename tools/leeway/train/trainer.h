@@ -34,13 +34,14 @@ struct DriftSummary {
   std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps spent at that age
 };
 
-// What the ranks computed and what they dropped, all together.
+// Work that the ranks computed and that they dropped, all together.
 struct ComputeSummary {
   std::uint64_t steps = 0;
   std::uint64_t planned = 0;  // micro-batches
   std::uint64_t completed = 0;
-  std::uint64_t samples = 0;           // windows of the micro-batches that were completed
-  std::optional<double> threshold_ms;  // in force at the end; none: nothing was dropped then
+  std::uint64_t samples = 0;  // windows of the micro-batches that were completed
+  // in force at the end; without a value nothing was dropped then
+  std::optional<double> threshold_ms;
   // By the search for the automatic threshold: from measured latencies, and from their normal
   // model.
   std::optional<double> speedup_predicted;
@@ -58,7 +59,7 @@ struct ComputeSummary {
 
 // Equal on all ranks, except for the step times, which are this rank's.
 struct RunResult {
-  TransportKind transport = TransportKind::udp;  // of lossy calls
+  TransportKind transport = TransportKind::udp;  // transport of lossy calls
   TransportKind exact_transport = TransportKind::udp;
   std::size_t parameters = 0;
   double perplexity = 0;
@@ -71,10 +72,10 @@ struct RunResult {
   double step_ms_p99 = 0;
   double seconds = 0;                 // training alone
   std::optional<DriftSummary> drift;  // replica mode
-  // Of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. None: nothing
-  // could make noise.
+  // Noise of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. Without
+  // a value where nothing could make noise.
   std::optional<estimate::NoiseEstimate> noise;
-  std::vector<CodecSteps> codecs;  // of the reductions
+  std::vector<CodecSteps> codecs;  // codecs of the reductions
   ComputeSummary compute;
 
   // By all ranks, over the time that this rank took.

@@ -55,7 +55,7 @@ Values reduced(const std::vector<Part>& parts, std::size_t count) {
   return result;
 }
 
-// What a library does: parts[i] is of rank i.
+// Performs a call as a library does; parts[i] is of rank i.
 void perform(const std::vector<Part>& parts) {
   const Part& first = parts.front();
   const std::size_t size = parts.size();
@@ -236,7 +236,7 @@ struct Ranks {
       one.options.op = op;
     }
   }
-  // What comes of it without hops.
+  // The results without hops.
   std::vector<Values> wanted() const {
     std::vector<Values> out = receive;
     std::vector<Part> parts;
@@ -318,7 +318,7 @@ TEST(NcclHops, AnAllGatherIsThatOfAllRanks) {
   });
 }
 
-// Every rank is the root once. Whoever is not has memory of no meaning, as the drop-in says.
+// Every rank is the root once. Memory of the others has no meaning, as the drop-in says.
 void for_each_root(Kind kind,
                    const std::function<std::size_t(std::size_t count, std::size_t size)>& in,
                    const std::function<std::size_t(std::size_t count, std::size_t size)>& out) {
