@@ -321,7 +321,10 @@ class LEEWAY_EXPORT Communicator {
   // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when it has
   // been copied, and a send whose receiver gave up is done, too. A receive from kAnyRank takes the
   // next message of its tag from any rank. Receives of that tag that are issued after it wait until
-  // it has a message.
+  // it has a message. A receive from one rank that fails by its deadline has used up its message:
+  // the next receive takes the message after. A receive from kAnyRank that fails before a message
+  // has come uses up none, nor does one that waited behind it: a later message is for the next
+  // receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

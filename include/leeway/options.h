@@ -198,7 +198,9 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 //                    to read it, not rounding), estimator, confirm_use
 //   may differ       delivery.deadline, delivery.loss_max, factor, weight, owner_weights,
 //                    keep_non_finite, residual, control_variate, in place or not, and, unless calls
-//                    go by sites or lanes (Options::site, Options::lanes), source and sink
+//                    go by sites or lanes (Options::site, Options::lanes), source and sink; and
+//                    what has no meaning in the call: op without a reduction, estimator in exact
+//                    calls, spread and spread_codec in all but all_reduce
 //
 // A difference fails the collective with kMismatch on all ranks; the next collective is not
 // affected. The text names two ranks and what each has. (A rank that waits for nobody may be done
@@ -428,7 +430,7 @@ struct Options {
   std::string metrics;
   // LEEWAY_TRACE: file for a qlog of every datagram (JSON-SEQ, for qvis), at most 64 MiB. With more
   // than one rank, the rank stands before the ending: for rank 3, "run.sqlog" becomes
-  // "run.3.sqlog". If empty, there is no trace.
+  // "run.3.sqlog". A device or a pipe is refused, and the log says so. If empty, there is no trace.
   std::string trace;
   // Groups of different names may meet at the same place, also at the same time. Ranks whose names
   // differ do not find each other and time out.

@@ -32,6 +32,7 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
     if (automatic_.exchange_due(number)) {
       Request& exchange = automatic_.exchange(number, request.spec.options);
       exchange.place = request.place;
+      exchange.spec.whole = request.spec.whole;
       enqueue(now, exchange, may_start);
     }
   }
@@ -228,11 +229,12 @@ Instant Engine::payloads_at() const {
   return at;
 }
 
-void Engine::end(Instant now, Request& request, const Status& status) {
+void Engine::end(Instant now, Request& request, const Status& status,
+                 const protocol::Blame& blame) {
   if (request.done) return;
   if (std::erase(queued_, &request) > 0) return request.finish(status, now);
   for (const auto& operation : operations_) {
-    if (operation->performs(request)) return operation->end(now, status);
+    if (operation->performs(request)) return operation->end(now, status, blame);
   }
 }
 

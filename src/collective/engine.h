@@ -60,8 +60,8 @@ class Engine {
   // Fails every request that is open or queued.
   void cancel_all(Instant now, const Status& status);
   // Ends a collective that was submitted and is not done. A stand-in may end with any outcome.
-  // Others end with an error, of which peers are told.
-  void end(Instant now, Request& request, const Status& status);
+  // Others end with an error. Peers are told of it, and of the rank in `blame`.
+  void end(Instant now, Request& request, const Status& status, const protocol::Blame& blame = {});
 
   protocol::Endpoint& endpoint() { return endpoint_; }
   const protocol::Endpoint& endpoint() const { return endpoint_; }

@@ -111,6 +111,9 @@ void HierarchicalCall::add(Tier tier, std::size_t piece, OperationSpec spec, std
   std::vector<Leg>& legs = legs_[static_cast<std::size_t>(tier)];
   spec.lenient |= tier == Tier::spread && lossy();
   spec.parts = wire::kBySites;
+  spec.whole = {.kind = spec_.kind,
+                .number = static_cast<std::uint32_t>(place_),
+                .deadline = spec_.options.delivery.deadline};
   LEEWAY_ASSERT(legs.size() < kLegsMax);
   legs.push_back({.tier = tier,
                   .piece = piece,
@@ -301,8 +304,17 @@ void HierarchicalCall::weigh(Leg& leg) {
   for (float& value : partial) value *= static_cast<float>(units);
 }
 
-void HierarchicalCall::fail(const Status& status) {
-  if (failure_.ok()) failure_ = status;
+void HierarchicalCall::fail(const Status& status, const protocol::Blame& blame) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  blame_ = blame;
+}
+
+// Of the ranks of all; `rank`: of those of the tier.
+Rank HierarchicalCall::known_as(Tier tier, Rank rank) const {
+  if (rank == kNoRank) return kNoRank;
+  return tier == Tier::across ? sites_.rank(rank, sites_.place())
+                              : sites_.rank(sites_.site(), rank);
 }
 
 void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant now) {
@@ -311,8 +323,9 @@ void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant n
   if (leg.tier == Tier::reduce) --piece.reduces_left;
   if (leg.tier == Tier::across) piece.across_done = true;
   if (!request.status.ok()) {
-    return fail(Status::error(request.status.code(), "%s between sites: %s", to_string(spec_.kind),
-                              request.status.c_str()));
+    if (request.status.code() == StatusCode::kMismatch) return fail(request.status);
+    return fail(request.status, {.rank = known_as(leg.tier, request.blame.rank),
+                                 .first = known_as(leg.tier, request.blame.first)});
   }
   report_.deadline_cut |= request.report.deadline_cut;
   if (leg.tallies) return;
@@ -325,11 +338,7 @@ void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant n
 
 void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now) {
   const CollectiveReport& part = request.report;
-  const auto known_as = [&](Rank rank) {
-    return leg.tier == Tier::across ? sites_.rank(rank, sites_.place())
-                                    : sites_.rank(sites_.site(), rank);
-  };
-  for (const PeerReport& from : part.peers) add_counts(from, peers_[known_as(from.rank)]);
+  for (const PeerReport& from : part.peers) add_counts(from, peers_[known_as(leg.tier, from.rank)]);
   report_.bytes_sent += part.bytes_sent;
   report_.non_finite += part.non_finite;
   const bool first = leg.piece == 0 && leg.part == 0 && leg.tier != Tier::spread;
@@ -404,9 +413,10 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     return outcome.finish(
         Status::error(
             report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
-            "rank %u: %s between sites: %llu of %zu elements of the result did not come to this "
+            "rank %u: %s #%llu between sites: %llu of %zu elements of the result did not come to "
+            "this "
             "site: they are 0, where spread exact promises all; a lossy spread asks for what comes",
-            unsigned{sites_.self()}, to_string(spec_.kind),
+            unsigned{sites_.self()}, to_string(spec_.kind), static_cast<unsigned long long>(place_),
             static_cast<unsigned long long>(report.elements_missing), spec_.output.count),
         now);
   }

@@ -66,10 +66,12 @@ class HierarchicalCall {
   // The leg is over, and its memory free.
   void on_done(const Leg& leg, const Request& request, Instant now);
   // The call cannot go on. Legs that have not begun only take their places.
-  void fail(const Status& status);
+  void fail(const Status& status, const protocol::Blame& blame = {});
   // Replaces the failure of a call that has failed by one that tells more of the reason.
   void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
+  // Rank of the communicator that the failure names.
+  const protocol::Blame& blame() const { return blame_; }
   // Returns true if all legs are over.
   bool done() const { return left_ == 0; }
   // Writes the outcome of a call that is done.
@@ -98,6 +100,7 @@ class HierarchicalCall {
   void plan_all_gather();
   void add_tally();
   bool may_begin(const Leg& leg) const;
+  Rank known_as(Tier tier, Rank rank) const;
   void weigh(Leg& leg);
   Duration time_left(Tier tier, Instant now) const;
   void merge(const Leg& leg, const Request& request, Instant now);
@@ -130,6 +133,7 @@ class HierarchicalCall {
   std::vector<double> tallies_;  // by place, kTallies each; zeros for a rank that was not heard
   std::vector<bool> brought_;    // by place: some of its part came
   Status failure_;
+  protocol::Blame blame_;
   std::vector<PeerReport> peers_;  // by rank
   CollectiveReport report_;
 };

@@ -14,6 +14,12 @@ namespace leeway::collective {
 
 using protocol::FlowKind;
 
+namespace {
+
+constexpr std::size_t kNamedMax = 4;  // ranks in a text
+
+}  // namespace
+
 Operation::Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history,
                      AutomaticCodec& automatic, MemoryWatcher* watcher)
     : endpoint_(endpoint),
@@ -37,6 +43,8 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
                    .payload = &payload_},
                   plan_);
   plan_.round.number = number;
+  if (request.place && !plan_.round.number_said)
+    plan_.round.number_said = static_cast<std::uint32_t>(*request.place);
   if (plan_.round.phase(FlowKind::reduce).active) {
     meter_.reset();
     reduction_.begin(plan_, history_);
@@ -163,6 +171,7 @@ void Operation::learn_from_links() {
 
 void Operation::on_done(const Status& status, Instant now) {
   CollectiveReport& report = request_->report;
+  if (!status.ok()) request_->blame = round_->blame;
   report.sequence = request_->sequence;
   report.estimator = request_->spec.options.estimator;
   report.bytes_sent = round_->bytes_sent;
@@ -202,18 +211,33 @@ void Operation::on_done(const Status& status, Instant now) {
   ask_at_ = now;
 }
 
-// Error for a spread half that promised all of the result. Missing elements are zero, which no rank
-// meant.
-Status Operation::incomplete() const {
+// Text such as ", most of them from rank 2, which is gone". It is empty if more than four ranks
+// lack equally many packets. A rank that left the operation sends no more, and others may lack
+// packets because of it, so such a rank is named before them.
+std::string Operation::missing_of() const {
   const auto& flows = round_->phase(FlowKind::spread).receive;
-  Rank least = kNoRank;  // rank from which most packets are missing
-  std::uint32_t most = 0;
+  std::vector<Rank> ranks;
+  std::pair<bool, std::uint32_t> most{};
   for (Rank peer = 0; peer < flows.size(); ++peer) {
     const std::uint32_t missing = flows[peer].packets - flows[peer].arrived_count;
-    if (missing <= most) continue;
-    most = missing;
-    least = peer;
+    const std::pair here(endpoint_.is_gone(peer) || flows[peer].abandoned, missing);
+    if (missing == 0 || here < most) continue;
+    if (here > most) ranks.clear();
+    most = here;
+    ranks.push_back(peer);
   }
+  if (ranks.empty() || ranks.size() > kNamedMax) return {};
+  std::string text = ranks.size() == 1 ? ", most of them from rank " : ", most of them from ranks ";
+  for (const Rank rank : ranks) {
+    if (rank != ranks.front()) text += ", ";
+    text += std::to_string(protocol::known_as(endpoint_.config().names, rank));
+  }
+  if (ranks.size() == 1 && endpoint_.is_gone(ranks.front())) text += ", which is gone";
+  return text;
+}
+
+// The spread half promised all of the result. What did not come is zero, which no rank meant.
+Status Operation::incomplete() const {
   const CollectiveReport& report = request_->report;
   const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
   const auto named = [this](Rank rank) {
@@ -225,15 +249,16 @@ Status Operation::incomplete() const {
     std::snprintf(why.data(), why.size(), "rank %u gave it up at its own deadline", named(by));
   } else {
     std::snprintf(why.data(), why.size(), "deadline %s",
-                  in_milliseconds(plan_.round.deadline_length).data());
+                  in_milliseconds(plan_.round.deadline_said).data());
   }
   return Status::error(
       report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
-      "rank %u: %s #%u: %llu of %zu elements of the result did not come, most of them from rank "
-      "%u (%s): they are 0 here, where spread exact promises all; a lossy spread asks for what "
+      "rank %u: %s #%u: %llu of %zu elements of the result did not come%s (%s): they are 0 here, "
+      "where spread exact promises all; a lossy spread asks for what "
       "comes",
-      named(plan_.self), plan_.round.name, round_->number,
-      static_cast<unsigned long long>(report.elements_missing), elements, named(least), why.data());
+      named(plan_.self), plan_.round.name, round_->number_said(),
+      static_cast<unsigned long long>(report.elements_missing), elements, missing_of().c_str(),
+      why.data());
 }
 
 // Peers may be silent because we kept them waiting: the text names both reasons.
@@ -283,10 +308,10 @@ Instant Operation::payload_deadline() const {
   return std::max(deadline, payload_.handed_at() + plan_.round.deadline_length);
 }
 
-void Operation::end(Instant now, const Status& status) {
+void Operation::end(Instant now, const Status& status, const protocol::Blame& blame) {
   if (outcome_known_) return finish(now, status);
-  if (plan_.round.stands_in) return endpoint_.end_stand_in(now, *round_, status);
-  endpoint_.fail(now, *round_, status);
+  if (plan_.round.stands_in) return endpoint_.end_stand_in(now, *round_, status, blame);
+  endpoint_.fail(now, *round_, status, blame);
 }
 
 void Operation::cancel_payload(Instant now, const Status& status) {

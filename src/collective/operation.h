@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "collective/automatic_codec.h"
@@ -31,7 +32,7 @@ class Operation final : public protocol::RoundClient {
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
   bool performs(const Request& request) const { return request_ == &request; }
   // As Engine::end().
-  void end(Instant now, const Status& status);
+  void end(Instant now, const Status& status, const protocol::Blame& blame);
   bool free() const { return round_ == nullptr && request_ == nullptr; }
 
   // Returns true for an operation whose elements are encoded and decoded elsewhere.
@@ -66,6 +67,7 @@ class Operation final : public protocol::RoundClient {
   void finish(Instant now, const Status& status);
   Instant payload_deadline() const;
   Status with_awaited_payload(const Status& status) const;
+  std::string missing_of() const;
   Status incomplete() const;
   void fill_peer_reports();
   void learn_from_links();

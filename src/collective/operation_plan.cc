@@ -39,8 +39,9 @@ DataType dtype_of(const OperationSpec& spec) {
 
 // Codec of the spread half, or of data that is only moved.
 CodecOptions spread_codec_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
-                                    : spec.options.codec;
+  return has_reduce_half(spec.kind) && has_spread_half(spec.kind)
+             ? spec.options.spread_codec.value_or(spec.options.codec)
+             : spec.options.codec;
 }
 
 // Sums of many contributions are worth unbiased rounding; data that is only copied is not.
@@ -116,6 +117,11 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
       keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
+// Returns true if the spread half has a delivery class of its own.
+bool has_own_spread(const OperationSpec& spec) {
+  return spec.kind == OperationKind::all_reduce || spec.lenient;
+}
+
 // Codec for the tag. A codec that leaves the bytes of such elements as they are is reported as
 // native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
@@ -124,6 +130,7 @@ CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
 
+// Options without a meaning in this call are as by default: ranks need not give them alike.
 wire::OperationTag tag_of(const OperationSpec& spec) {
   if (point_to_point(spec.kind)) {
     wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
@@ -137,7 +144,9 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   wire::OperationTag tag;
   tag.operation = spec.kind;
   tag.dtype = dtype_of(spec);
-  tag.reduce_op = spec.options.op;
+  const bool reduces = has_reduce_half(spec.kind);
+  const CollectiveOptions defaults;
+  tag.reduce_op = reduces ? spec.options.op : defaults.op;
   const CodecOptions codec = told_codec(spec.options.codec, tag.dtype);
   const CodecOptions spread_codec = told_codec(spread_codec_of(spec), tag.dtype);
   tag.codec = codec.codec;
@@ -145,8 +154,9 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   tag.spread_codec = spread_codec.codec;
   tag.spread_settings = wire::pack_settings(spread_codec);
   tag.delivery = spec.options.delivery.kind;
-  tag.spread = spec.options.spread;
-  tag.estimator = spec.options.estimator;
+  tag.spread = has_own_spread(spec) ? spec.options.spread : defaults.spread;
+  const bool estimates = reduces && spec.options.delivery.kind != Delivery::Kind::exact;
+  tag.estimator = estimates ? spec.options.estimator : defaults.estimator;
   tag.root = spec.peer;
   tag.count = agreed_count(spec);
   tag.parts = spec.parts;
@@ -332,8 +342,7 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   const Delivery& delivery = spec.options.delivery;
   protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
-  const bool own_class = spec.kind == OperationKind::all_reduce || spec.lenient;
-  phase.delivery = own_class ? spec.options.spread : delivery.kind;
+  phase.delivery = has_own_spread(spec) ? spec.options.spread : delivery.kind;
   // The bounded spread of an all_reduce is repaired until nothing is missing, or the deadline.
   phase.loss_max = spec.kind == OperationKind::all_reduce ? 0.0 : delivery.loss_max;
   phase.deadline = plan.round.deadline;
@@ -352,8 +361,10 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
   protocol::RoundPlan& round = plan.round;
   round = {};
   round.tag = tag_of(spec);
-  round.name = to_string(spec.kind);
+  round.name = to_string(spec.whole ? spec.whole->kind : spec.kind);
+  if (spec.whole) round.number_said = spec.whole->number;
   round.deadline_length = delivery.deadline;
+  round.deadline_said = spec.whole ? spec.whole->deadline : delivery.deadline;
   round.deadline = overdue_at(submitted, delivery.deadline);
   round.weight = spec.options.weight;
   round.pair_sends = plan.pair_sends;

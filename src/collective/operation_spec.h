@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bitmap.h"
@@ -50,6 +51,13 @@ struct OperationSpec {
   bool stands_in = false;
   // As in wire::OperationTag: how the call goes of which this is a part or the stand-in.
   std::uint8_t parts = 0;
+  // The call that a hop is a part of. Texts name this call.
+  struct Whole {
+    OperationKind kind;
+    std::uint32_t number;
+    Duration deadline;
+  };
+  std::optional<Whole> whole{};
   // Messages of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};
 

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "collective/operation_spec.h"
 #include "leeway/report.h"
+#include "protocol/round.h"
 
 namespace leeway::collective {
 
@@ -25,6 +26,7 @@ struct Request {
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
   bool done = false;
   Status status;
+  protocol::Blame blame;  // of a collective that failed: the rank that its error names
   CollectiveReport report;
   double units = 0.0;  // of work, in all contributions to our shard that were heard
   std::shared_ptr<PayloadAgreement> payload;  // set if elements are encoded elsewhere

@@ -117,7 +117,7 @@ void Hierarchy::advance() {
       const std::vector<Ending> endings = std::exchange(endings_, {});
       if (starting.empty() && endings.empty()) break;
       lock.unlock();
-      for (const Ending& one : endings) driving::Driver::end(one.work, one.status);
+      for (const Ending& one : endings) driving::Driver::end(one.work, one.status, one.blame);
       for (const Starting& one : starting) {
         if (!closed_) begin(one);
       }
@@ -145,8 +145,8 @@ void Hierarchy::on_leg_done(const Finished& one, Instant now) {
 void Hierarchy::end_rest(const Call& call) {
   const Status& failure = call.hops.failure();
   if (failure.ok()) return;
-  endings_.push_back({call.stand_in, failure});
-  for (const auto& leg : call.under_way) endings_.push_back({leg, failure});
+  endings_.push_back({call.stand_in, failure, call.hops.blame()});
+  for (const auto& leg : call.under_way) endings_.push_back({leg, failure, {}});
 }
 
 // A stand-in that fails tells that ranks differ, or that the call has failed at a peer. If the call

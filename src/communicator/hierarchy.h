@@ -82,6 +82,7 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   struct Ending {
     std::shared_ptr<WorkState> work;
     Status status;
+    protocol::Blame blame;
   };
   std::vector<Ending> endings_;              // operations to end, without the lock
   std::deque<std::shared_ptr<Call>> calls_;  // in the order in which ranks made them

@@ -31,7 +31,7 @@ struct Call {
       parts[slice] = part;
       if (failure.ok()) return;
     }
-    driving::Driver::end(part, failure);
+    driving::Driver::end(part, failure, blame);
   }
 
   // Called by the lane's thread that finds a slice done.
@@ -42,13 +42,14 @@ struct Call {
       const std::lock_guard lock(mutex);
       if (!part.request.status.ok() && failure.ok()) {
         failure = part.request.status;
+        if (failure.code() != StatusCode::kMismatch) blame = part.request.blame;
         others = parts;
       }
       last = --left == 0;
     }
     if (last) return finish();
     for (const auto& other : others) {
-      if (other != nullptr && other.get() != &part) driving::Driver::end(other, failure);
+      if (other != nullptr && other.get() != &part) driving::Driver::end(other, failure, blame);
     }
   }
 
@@ -70,6 +71,7 @@ struct Call {
   std::vector<std::shared_ptr<WorkState>> parts;  // null until the slice has begun
   std::size_t left;
   Status failure;  // the first failure; it is never replaced
+  protocol::Blame blame;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ NearCalls::NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Cha
       options_(options),
       generation_(fork_generation()),
       station_(file_.arena(),
-               {.now = driving::steady_now, .look = [this](Instant) { return look(); }}),
+               {.now = driving::steady_now, .look = [this](Rank& about) { return look(about); }}),
       caller_(station_, file_.folder(), near::file_name(file_.name())) {
   ++arenas;
 }
@@ -76,7 +76,7 @@ std::uint64_t NearCalls::note_elsewhere() {
   ++issued_;
   // A rank that has ended no longer counts calls as its peers do.
   if (ended_ == nullptr) station_.go_elsewhere(issued_);
-  return issued_;
+  return issued_ - 1;
 }
 
 // Returns the call's number, or 0 if other calls come first.
@@ -171,7 +171,9 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t numb
   if (state == StatusCode::kOk) {
     outcome = caller_.run(spec, number, submitted, report);
   } else {  // for example, a peer is dead
-    outcome = caller_.refuse(spec, number, parent_.datagrams().status());
+    Rank about = kNoRank;
+    const Status why = parent_.datagrams().status(&about);
+    outcome = caller_.refuse(spec, number, why, about);
   }
   stop_looking();
   // Some rank must do this call by datagrams. All of them take it to a communicator that has only
@@ -202,17 +204,20 @@ void NearCalls::tell_observers(const Spec& spec, Instant submitted,
 Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec& spec,
                                                  std::uint64_t number, Instant submitted) {
   Spec rest = spec;
+  rest.whole = {.kind = spec.kind,
+                .number = static_cast<std::uint32_t>(number - 1),
+                .deadline = spec.options.delivery.deadline};
   Duration& deadline = rest.options.delivery.deadline;
   if (deadline <= no_deadline / 4)
     deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return channels.run_by_datagrams(rest, number);
+  return channels.run_by_datagrams(rest, number - 1);
 }
 
 // A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.
-Status NearCalls::look() {
+Status NearCalls::look(Rank& about) {
   Channel& channel = parent_.datagrams();
   if (!std::exchange(watches_, true)) channel.watch_peers(true);
-  return channel.state() == StatusCode::kOk ? Status() : channel.status();
+  return channel.state() == StatusCode::kOk ? Status() : channel.status(&about);
 }
 
 void NearCalls::stop_looking() {

@@ -36,8 +36,9 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   // no such thread can be had, the call goes by datagrams, and ranks that are in it here hear of
   // that.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A collective goes by datagrams. Ranks that are in one here at this number, which is returned,
-  // follow. Messages have no number, since ranks make different numbers of them.
+  // A collective goes by datagrams. Ranks that are in one here at this number follow. Returns its
+  // place among all collectives, from 0. Messages have no number, since ranks make different
+  // numbers of them.
   std::uint64_t note_elsewhere();
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Fails the current call and queued ones now. Their memory is then free.
@@ -62,7 +63,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
                                         Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
-  Status look();
+  Status look(Rank& about);
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
   bool begin_serving();

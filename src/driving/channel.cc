@@ -109,8 +109,9 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   driver_->node_.touch(*member_);
 }
 
-void Channel::end(Instant now, WorkState& work, const Status& status) {
-  member_->engine().end(now, work.request, status);
+void Channel::end(Instant now, WorkState& work, const Status& status,
+                  const protocol::Blame& blame) {
+  member_->engine().end(now, work.request, status, blame);
   driver_->node_.touch(*member_);
 }
 
@@ -144,7 +145,7 @@ void Channel::before_freed(ByteSpan memory) {
 void Channel::publish() {
   const protocol::Endpoint& endpoint = this->endpoint();
   if (!endpoint.given_up().ok()) note(endpoint.given_up());
-  if (!endpoint.first_death().ok()) note(endpoint.first_death());
+  if (!endpoint.first_death().ok()) note(endpoint.first_death(), endpoint.first_dead());
   if (endpoint.any_gone()) peer_left_.store(true, std::memory_order_release);
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
@@ -158,17 +159,19 @@ void Channel::publish() {
   });
 }
 
-void Channel::note(const Status& status) {
+void Channel::note(const Status& status, Rank about) {
   if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
   why_ = status;
+  about_ = about;
   if (driver_->observer_ != nullptr) driver_->look_at_ = {0};  // the caller may end the process
   state_.store(status.code(), std::memory_order_release);
 }
 
-Status Channel::status() {
+Status Channel::status(Rank* about) {
   if (state() == StatusCode::kOk) return Status();
   if (generation_ != fork_generation()) return driving::forked();
   Driver::Session session(*driver_);
+  if (about != nullptr) *about = about_;
   return why_;
 }
 

@@ -101,8 +101,8 @@ class Channel final : private MemoryWatcher {
   // Returns kOk while all is well, else the code with which operations fail. Any thread; one atomic
   // load.
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
-  // Returns state() with its text.
-  Status status();
+  // Returns state() with its text. Sets `about` to the rank that the text names.
+  Status status(Rank* about = nullptr);
   // Returns true if a peer has said good-bye, or is dead. Any thread; one atomic load.
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
@@ -128,12 +128,12 @@ class Channel final : private MemoryWatcher {
   // Hands the operation to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
-  void end(Instant now, WorkState& work, const Status& status);
+  void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.
   void publish();
-  // The first error is the channel's state.
-  void note(const Status& status);
+  // The first error is the channel's state. `about`: the rank that it names.
+  void note(const Status& status, Rank about = kNoRank);
   // Fills in `view` for people. `since`: time since they looked last.
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
@@ -161,6 +161,7 @@ class Channel final : private MemoryWatcher {
   std::vector<ByteSpan> memory_;  // the member's, known to the transport
   Status failure_;                // status of operations that are asked for after abort()
   Status why_;                    // text of state_
+  Rank about_ = kNoRank;          // the rank that why_ names
   std::vector<PeerView> views_;   // copy of each peer's latest view
   std::uint64_t deadline_cuts_seen_ = 0;
 

@@ -171,9 +171,10 @@ void Driver::start(Channel& channel, std::shared_ptr<WorkState> work) {
   take_up({.channel = &channel, .work = std::move(work)});
 }
 
-void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status) {
+void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status,
+                 const protocol::Blame& blame) {
   if (const std::shared_ptr<Driver> driver = work->driver.lock())
-    driver->take_up({.work = work, .outcome = status});
+    driver->take_up({.work = work, .outcome = status, .blame = blame});
 }
 
 // The thread that has the role looks for what was started in each step, and once more when it has
@@ -214,7 +215,7 @@ void Driver::end_started(Instant now, const Started& ending) {
   for (Channel* const channel : channels_) {
     const auto& active = channel->active_;
     if (std::find(active.begin(), active.end(), ending.work) != active.end())
-      return channel->end(now, *ending.work, ending.outcome);
+      return channel->end(now, *ending.work, ending.outcome, ending.blame);
   }
 }
 

@@ -87,7 +87,8 @@ class Driver final {
   static void finish(WorkState& work);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
   // thread; it does not wait.
-  static void end(const std::shared_ptr<WorkState>& work, const Status& status);
+  static void end(const std::shared_ptr<WorkState>& work, const Status& status,
+                  const protocol::Blame& blame = {});
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
   // Says that something that operations wait for is there. The driving thread then looks at all of
@@ -154,6 +155,7 @@ class Driver final {
     Channel* channel = nullptr;  // the operation's channel; null to end it
     std::shared_ptr<WorkState> work;
     Status outcome;
+    protocol::Blame blame;
   };
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,

@@ -108,7 +108,9 @@ Caller::Outcome Caller::run(const Spec& spec, std::uint64_t number, Instant subm
   return outcome;
 }
 
-Caller::Outcome Caller::refuse(const Spec& spec, std::uint64_t number, const Status& why) {
+Caller::Outcome Caller::refuse(const Spec& spec, std::uint64_t number, const Status& why,
+                               Rank about) {
+  station_.blame(about);
   terms_.call = number;
   counters_.calls.fetch_add(1, std::memory_order_relaxed);
   return {.status =

@@ -54,8 +54,10 @@ class Caller {
   Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
               CollectiveReport& report);
 
-  // Fails a call that cannot be right any more, for the reason `why`. Peers hear of it.
-  Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why);
+  // Fails a call that cannot be right any more, for the reason `why`, which names the rank `about`.
+  // Peers hear of it.
+  Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
+                 Rank about);
 
   // Allocates `bytes` bytes, at least one, on all ranks. Where not all ranks can share their
   // memory, all have ordinary memory.

@@ -72,7 +72,8 @@ bool takes(const OperationSpec& spec) {
   return options.delivery.kind == Delivery::Kind::exact && !spec.uneven() && !spec.elsewhere() &&
          spec.contents && !spec.lenient && spec.forfeit == nullptr &&
          is_plain(options.codec, dtype) &&
-         is_plain(options.spread_codec.value_or(options.codec), dtype);
+         (spec.kind != OperationKind::all_reduce ||
+          is_plain(options.spread_codec.value_or(options.codec), dtype));
 }
 
 bool stands_apart(const OperationSpec& spec) {
@@ -84,7 +85,7 @@ bool stands_apart(const OperationSpec& spec) {
 Plan plan_of(const OperationSpec& spec, int ranks, std::size_t slot_bytes) {
   Plan plan;
   plan.kind = spec.kind;
-  plan.op = spec.options.op;
+  if (collective::has_reduce_half(spec.kind)) plan.op = spec.options.op;
   plan.dtype = dtype_of(spec);
   plan.root = spec.peer;
   plan.ranks = ranks;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/duration_text.h"
+#include "protocol/mismatch.h"
 
 namespace leeway::near {
 namespace {
@@ -58,12 +59,6 @@ DeadlineText deadline_of(const Terms& terms) {
   } else {
     std::snprintf(text.data(), text.size(), "deadline %s", in_milliseconds(terms.length).data());
   }
-  return text;
-}
-
-std::array<char, 24> third(Rank rank) {
-  std::array<char, 24> text{"another rank"};
-  if (rank != kNoRank) std::snprintf(text.data(), text.size(), "rank %u", unsigned{rank});
   return text;
 }
 
@@ -158,8 +153,8 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
       if (look_at == Instant{0}) look_at = now + kLookEvery;
       if (now >= look_at) {
         look_at = now + kLookEvery;
-        if (Status status = surroundings_.look(now); !status.ok()) {
-          culprit_ = kNoRank;
+        culprit_ = kNoRank;
+        if (Status status = surroundings_.look(culprit_); !status.ok()) {
           return Status::error(status.code(), "%s (%s #%llu)", status.c_str(), terms.name,
                                number_of(terms));
         }
@@ -249,18 +244,21 @@ Status Station::failed_there(const Terms& terms, Rank peer) {
                            unsigned{arena_.self()}, terms.name, number_of(terms),
                            unsigned{culprit_});
     case StatusCode::kPeerLost:
+      if (reason.rank == arena_.self()) return gone(terms, peer, protocol::kGaveUsUp);
+      if (culprit_ == peer) break;
       return Status::error(StatusCode::kPeerLost,
-                           "rank %u: %s #%llu: rank %u gave it up because %s is gone",
+                           "rank %u: %s #%llu: rank %u gave it up because rank %u is gone",
                            unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer},
-                           third(culprit_ == peer ? kNoRank : culprit_).data());
+                           unsigned{culprit_});
     case StatusCode::kMismatch:
       return Status::error(StatusCode::kMismatch,
                            "rank %u: %s #%llu: rank %u found that ranks disagree, and its error "
                            "names both",
                            unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
     default:
-      return gone(terms, peer, "could not go on with it, and its error says why");
+      break;
   }
+  return gone(terms, peer, "could not go on with it, and its error says why");
 }
 
 Status Station::check_took_part(const Terms& terms, Rank peer) {

@@ -15,8 +15,9 @@ namespace leeway::near {
 // The clock and the liveness check that a wait uses besides the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Asked every 100 ms by a wait: whether the peers live. A status that is not ok ends the wait.
-  std::function<Status(Instant)> look;
+  // Asked every 100 ms by a wait: whether the peers live. A status that is not ok ends the wait,
+  // and the rank is one that does not live.
+  std::function<Status(Rank&)> look;
 };
 
 // The call that waits: its name for texts, and its deadline.
@@ -47,6 +48,8 @@ class Station {
   // Says that the call has failed here: this rank does not use the call's memory any more. Peers
   // are told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
+  // Makes the latest error name this rank.
+  void blame(Rank rank) { culprit_ = rank; }
   // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
   // Says that no further call of this rank comes.

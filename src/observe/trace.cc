@@ -1,11 +1,15 @@
 #include "observe/trace.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "base/per_process.h"
 #include "driving/driver.h"
@@ -23,10 +27,26 @@ constexpr std::size_t kRecordBytesMax = 512;
 struct Traces {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Trace>> by_path;
+  std::set<std::string> refused;  // those of which the log has a line
 };
 Traces& traces() {
   static auto* const of_process = new PerProcess<Traces>;  // never destroyed
   return of_process->get();
+}
+
+// Devices and pipes are no place for it: opening one may block, and ranks have files of their own
+// beside it. Null: errno says why, 0: that.
+std::FILE* open_file(const std::string& path, const std::string& asked) {
+  struct stat facts {};
+  errno = 0;
+  if (::stat(asked.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) return nullptr;
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
+  const int file = ::open(path.c_str(), kFlags, 0666);
+  if (file < 0) return nullptr;
+  if (::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) return ::fdopen(file, "w");
+  ::close(file);
+  errno = 0;
+  return nullptr;
 }
 
 double milliseconds(Duration duration) {
@@ -79,9 +99,11 @@ std::shared_ptr<Trace> Trace::of(const Options& options) {
   const auto level = rendezvous::parse_log_level(options.log_level);
   rendezvous::Log log(level.ok() ? *level : LogLevel::warn,
                       static_cast<Rank>(options.rank.value_or(0)));
-  std::FILE* const file = std::fopen(path.c_str(), "we");
+  std::FILE* const file = open_file(path, options.trace);
   if (file == nullptr) {
-    log.print(LogLevel::warn, "no trace", "no trace: %s: %s", path.c_str(), std::strerror(errno));
+    const char* const why = errno == 0 || errno == ENXIO ? "no plain file" : std::strerror(errno);
+    if (all.refused.insert(path).second)
+      log.print(LogLevel::warn, "no trace", "no trace: %s: %s", options.trace.c_str(), why);
     return nullptr;
   }
   log.print(LogLevel::info, "trace", "a qlog goes to %s, 64 MiB at most", path.c_str());

@@ -11,7 +11,7 @@ namespace {
 // Text for errors, such as "deadline 200 ms".
 std::array<char, 48> deadline_of(const Round& round) {
   std::array<char, 48> text{};
-  const Duration length = round.plan->deadline_length;
+  const Duration length = round.plan->deadline_said;
   if (round.plan->deadline == Instant::infinite_future()) {
     std::snprintf(text.data(), text.size(), "no deadline");
   } else {
@@ -67,14 +67,14 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
     const bool opened = links[peer].has_opened(round.number, /*message=*/false);
     return Status::error(StatusCode::kDeadlineExceeded,
                          "rank %u: %s #%u: Timed out (%s): rank %u %s", us, round.plan->name,
-                         round.number, deadline_of(round).data(), known_as(names, peer),
+                         round.number_said(), deadline_of(round).data(), known_as(names, peer),
                          opened ? "does not answer" : "has not begun it");
   }
   const Awaited awaited = longest_silent(now, self, round, links);
   if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal,
                          "rank %u: %s #%u: deadline passed although nothing was missing", us,
-                         round.plan->name, round.number);
+                         round.plan->name, round.number_said());
   }
   const Rank them = known_as(names, awaited.peer);
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
@@ -84,13 +84,14 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
     return Status::error(StatusCode::kDeadlineExceeded,
                          "rank %u: %s #%u: Timed out (%s): %u of "
                          "%u packets of the %s came from rank %u",
-                         us, round.plan->name, round.number, deadline_of(round).data(),
+                         us, round.plan->name, round.number_said(), deadline_of(round).data(),
                          flow.arrived_count, flow.packets, half, them);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%u: Timed out (%s): rank %u "
                        "did not confirm the %s",
-                       us, round.plan->name, round.number, deadline_of(round).data(), them, half);
+                       us, round.plan->name, round.number_said(), deadline_of(round).data(), them,
+                       half);
 }
 
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
@@ -99,8 +100,9 @@ Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u left the operation after %u "
                        "of %u packets (%s)",
-                       known_as(names, self), round.plan->name, round.number, known_as(names, peer),
-                       flow.arrived_count, flow.packets, deadline_of(round).data());
+                       known_as(names, self), round.plan->name, round.number_said(),
+                       known_as(names, peer), flow.arrived_count, flow.packets,
+                       deadline_of(round).data());
 }
 
 Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
@@ -108,8 +110,8 @@ Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u is dead: it gave no sign of life for %.1f s, the "
                        "peer time-out",
-                       known_as(names, self), round.plan->name, round.number, known_as(names, peer),
-                       static_cast<double>(peer_timeout.count()) / 1e9);
+                       known_as(names, self), round.plan->name, round.number_said(),
+                       known_as(names, peer), static_cast<double>(peer_timeout.count()) / 1e9);
 }
 
 }  // namespace leeway::protocol

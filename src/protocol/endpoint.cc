@@ -260,21 +260,21 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
   queue_group();
 }
 
-void Endpoint::fail(Instant now, Round& round, const Status& status) {
-  if (!round.ended) finish(now, round, status);
+void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (!round.ended) finish(now, round, status, blame);
   // A round that never started may have datagrams kept for it. This takes them from the early
   // buffer.
   replay_early(now, round);
   reap(now);
 }
 
-void Endpoint::end_stand_in(Instant now, Round& round, const Status& status) {
+void Endpoint::end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame) {
   LEEWAY_ASSERT(round.plan->stands_in);
   if (round.ended) return;
   const Rank absentee = absent(now, config_.self, round, links_);
   const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
   finish(now, round, late ? overdue(now, config_.self, round, links_, config_.names) : status,
-         {absentee});
+         late ? Blame{absentee} : blame);
   reap(now);
 }
 
@@ -351,6 +351,7 @@ void Endpoint::advance(Instant now, Round& round) {
 void Endpoint::finish(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!status.ok()) {
     ++counters_.rounds_failed;
+    round.blame = blame;
     if (!round.done || status.code() == StatusCode::kMismatch)
       tell_failure(round, status.code(), blame);
   }

@@ -156,10 +156,11 @@ class Endpoint {
   // Packets of the phase `kind` may have become available: a reduction finished a chunk of it, or
   // one was encoded.
   void release_chunks(Round& round, FlowKind kind);
-  // Fails an operation that cannot go on here, and tells peers. Not within a call of its client.
-  void fail(Instant now, Round& round, const Status& status);
+  // Fails an operation that cannot go on here, and tells peers the reason and the rank in `blame`.
+  // Not within a call of its client.
+  void fail(Instant now, Round& round, const Status& status, const Blame& blame = {});
   // Ends a round that stands in for something that is now over. Not within a call of its client.
-  void end_stand_in(Instant now, Round& round, const Status& status);
+  void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame = {});
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
   // A datagram from this rank comes soon: prefetches the memory that it will touch. Useful where
@@ -193,6 +194,8 @@ class Endpoint {
   const Status& given_up() const { return given_up_; }
   // Error that names the first peer that was found dead; ok if none was.
   const Status& first_death() const { return first_death_; }
+  // Returns kNoRank if no peer is dead.
+  Rank first_dead() const { return first_dead_; }
   // Returns true if the peer has said good-bye, or is dead.
   bool is_gone(Rank peer) const { return links_[peer].gone; }
   // Returns true if at least one peer is gone.
@@ -427,6 +430,7 @@ class Endpoint {
   Departure departure_;
   bool any_gone_ = false;  // a peer has left, or is dead
   Status first_death_;
+  Rank first_dead_ = kNoRank;
   Status given_up_;
   int gave_us_up_ = 0;  // peers that gave this rank up
   EndpointCounters counters_;

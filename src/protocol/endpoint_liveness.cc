@@ -2,6 +2,7 @@
 #include "base/contracts.h"
 #include "protocol/awaited.h"
 #include "protocol/endpoint.h"
+#include "protocol/mismatch.h"
 
 namespace leeway::protocol {
 
@@ -88,6 +89,7 @@ void Endpoint::bury(Instant now, Rank peer) {
   link.gone = link.dead = any_gone_ = true;
   ++counters_.peers_given_up;
   if (first_death_.ok()) {
+    first_dead_ = peer;
     first_death_ = Status::error(
         StatusCode::kPeerLost, "rank %u: rank %u is dead: it gave no sign of life for %.1f s",
         known_as(config_.names, config_.self), known_as(config_.names, peer),
@@ -173,9 +175,9 @@ void Endpoint::lose_group_member(Instant now, Rank from) {
 
 Status Endpoint::gave_up_by(Rank peer) const {
   return Status::error(StatusCode::kPeerLost,
-                       "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
-                       "for its peer time-out: close this communicator; a group takes nobody back",
-                       known_as(config_.names, config_.self), known_as(config_.names, peer));
+                       "rank %u: rank %u %s Close this communicator; a group takes nobody back",
+                       known_as(config_.names, config_.self), known_as(config_.names, peer),
+                       kGaveUsUp);
 }
 
 }  // namespace leeway::protocol

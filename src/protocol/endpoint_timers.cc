@@ -236,9 +236,11 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
 // An exact operation cannot go on without the peer at which it failed.
 void Endpoint::end_as_told(Instant now, Round& round) {
   const Told& told = round.told;
+  const bool says_about =
+      told.code == StatusCode::kDeadlineExceeded || told.code == StatusCode::kPeerLost;
   finish(now, round,
          failed_there(round, config_.self, told.by, told.code, told.about, config_.names),
-         {.rank = told.about != kNoRank ? told.about : told.by,
+         {.rank = told.about != kNoRank || says_about ? told.about : told.by,
           .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
 }
 

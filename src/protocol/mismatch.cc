@@ -11,7 +11,7 @@ Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std:
   return Status::error(
       StatusCode::kMismatch,
       "%s #%u: rank %u sends %llu elements, and the receive of rank %u has room for %llu",
-      round.plan->name, round.number, from, static_cast<unsigned long long>(sent), to,
+      round.plan->name, round.number_said(), from, static_cast<unsigned long long>(sent), to,
       static_cast<unsigned long long>(room));
 }
 
@@ -19,7 +19,7 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected) {
   return Status::error(
       StatusCode::kMismatch, "%s #%u: rank %u sends rank %u %llu elements, rank %u expects %llu",
-      round.plan->name, round.number, from, to, static_cast<unsigned long long>(sent), to,
+      round.plan->name, round.number_said(), from, to, static_cast<unsigned long long>(sent), to,
       static_cast<unsigned long long>(expected));
 }
 
@@ -27,7 +27,7 @@ Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationT
                 std::span<const Rank> names) {
   return Status::error(StatusCode::kMismatch,
                        "%s #%u: ranks disagree: rank %u has %s; rank %u has %s", round.plan->name,
-                       round.number, known_as(names, self), describe(round.plan->tag).data(),
+                       round.number_said(), known_as(names, self), describe(round.plan->tag).data(),
                        known_as(names, peer), describe(theirs).data());
 }
 
@@ -50,8 +50,8 @@ Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, R
   const auto text = [&](StatusCode as, const char* format) {
     std::array<char, 160> why{};
     std::snprintf(why.data(), why.size(), format, third.data());
-    return Status::error(as, "rank %u: %s #%u: rank %u %s", us, round.plan->name, round.number,
-                         them, why.data());
+    return Status::error(as, "rank %u: %s #%u: rank %u %s", us, round.plan->name,
+                         round.number_said(), them, why.data());
   };
   switch (code) {
     case StatusCode::kMismatch:
@@ -62,11 +62,15 @@ Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, R
       return Status::error(StatusCode::kMismatch,
                            "rank %u: %s #%u: rank %u refused its own call (%s), and its error "
                            "says why",
-                           us, round.plan->name, round.number, them, to_string(code).data());
+                           us, round.plan->name, round.number_said(), them, to_string(code).data());
     case StatusCode::kDeadlineExceeded:
-      return text(code, "gave it up at its own deadline, waiting for %s");
+      return text(code, about == kNoRank ? "gave it up at its own deadline, and its error says why"
+                                         : "gave it up at its own deadline, waiting for %s");
     case StatusCode::kPeerLost:
-      return text(code, "gave it up because %s is gone");
+      if (about == self) return text(code, kGaveUsUp);
+      return text(code, about == kNoRank
+                            ? "gave it up because a rank is gone, which its error names"
+                            : "gave it up because %s is gone");
     default:
       return text(StatusCode::kPeerLost, "could not go on with it, and its error says why");
   }

@@ -27,6 +27,11 @@ bool is_refusal(StatusCode code);
 // collective fails on all ranks, whatever its delivery class.
 bool makes_another_call(StatusCode code);
 
+// Text about a peer that no longer waits for this rank.
+inline constexpr const char* kGaveUsUp =
+    "gave this rank up as dead, having heard nothing of it for its peer time-out: was this process "
+    "stopped?";
+
 // The collective has failed at a peer, whose report gives the reason. `about` is as in
 // wire::OpenRound.
 Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,

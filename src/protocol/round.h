@@ -66,6 +66,7 @@ struct Round {
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
+  Blame blame;  // rank that the failure of a collective names
   // A peer that sends packets of another operation, and has not said yet which one it means.
   Rank disputed_by = kNoRank;
   bool refuted = false;  // such a peer said that it means this operation: it is faulty
@@ -94,6 +95,8 @@ struct Round {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
+  // Number of the call in texts.
+  std::uint32_t number_said() const { return plan->number_said.value_or(number); }
   // Returns true if this rank and the peer send each other any packets.
   bool exchanges_with(Rank peer) const;
   // Returns true if the caller waits to know whether this flow was used, and no report has said so.

@@ -54,6 +54,10 @@ struct RoundPlan {
   const char* name = "";  // for error messages, such as "all_reduce"
   Instant deadline{0};
   Duration deadline_length{0};
+  // Deadline and number in texts. A hop has those of its call, another call its place among all
+  // calls of the communicator, if it has one. If nullopt, texts give the round's number.
+  Duration deadline_said{0};
+  std::optional<std::uint32_t> number_said;
   double weight = 1.0;                    // c of our contribution, if it is the same for all owners
   std::span<const double> owner_weights;  // else by owner
   // The caller waits until every owner has reported whether it used any of our contribution

@@ -50,6 +50,14 @@ constexpr Duration kAlertWindow = std::chrono::seconds(1);
 constexpr const char* kUnknownSecret =
     "it does not know the secret of this job (LEEWAY_SECRET_FILE)";
 
+constexpr const char* kHasSecret =
+    "it has a secret (LEEWAY_SECRET_FILE) or certificates, and this process has none";
+
+// How a handshake of TLS begins.
+bool is_handshake(ByteSpan first) {
+  return first.size() >= 2 && first[0] == std::byte{22} && first[1] == std::byte{3};
+}
+
 // A rank with another secret comes again and again until its time is up.
 constexpr Duration kStrangersEvery = std::chrono::seconds(10);
 
@@ -139,6 +147,7 @@ class TcpServer::Loop {
     const tcp::endpoint remote;
     std::array<std::byte, kReadBytes> received;
     std::size_t held = 0;  // of it, of a first message that is not whole
+    bool has_spoken = false;
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
     std::optional<TlsChannel> tls;  // from the first message on; then it has the answers
@@ -359,6 +368,8 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
   ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;
+  const bool is_first = !std::exchange(connection->has_spoken, true);
+  if (security_.tls == nullptr && is_first && is_handshake(received)) return refuse(id, connection);
   if (security_.tls != nullptr) {
     if (!connection->tls) {
       const keys::FirstMessage first = judge(received);
@@ -402,8 +413,8 @@ void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
   std::error_code ignored;
   connection->socket.non_blocking(true, ignored);
   connection->socket.write_some(asio::buffer(alert.data(), alert.size()), ignored);
-  std::string why = kUnknownSecret;
-  if (security_.tls->has_certificates()) {
+  std::string why = security_.tls == nullptr ? kHasSecret : kUnknownSecret;
+  if (security_.tls != nullptr && security_.tls->has_certificates()) {
     why = "it did not prove that it is of this job";
     if (connection->tls && !connection->tls->objection().empty())
       why += ": " + connection->tls->objection();

@@ -32,7 +32,8 @@ class TcpServer {
 
   std::uint16_t port() const;
 
-  // Connections of this job's secret or certificates were asked for, and these had others.
+  // Connections of this job's secret or certificates were asked for, and these had others; or of
+  // none, and these had some.
   struct Refusals {
     std::uint64_t count = 0;
     std::string from;  // the last one's address

@@ -18,8 +18,10 @@ namespace {
 
 constexpr std::string_view kPrefix = "LEEWAY_";
 
-// More wrong characters make another word of it.
+// More wrong characters make another word of it. Of a short name fewer do: LEEWAY_LOSS is not
+// LEEWAY_LOG.
 constexpr std::size_t kTyposMax = 2;
+constexpr std::size_t kLettersPerTypo = 3;
 
 // Longer ones are no slip of the hand, and comparing them takes time.
 constexpr std::size_t kNameMax = 64;
@@ -76,6 +78,11 @@ std::size_t typos_between(std::string_view one, std::string_view other) {
   return row[other.size()];
 }
 
+bool is_slip(std::string_view name, std::string_view meant) {
+  const std::size_t letters = meant.size() - kPrefix.size();
+  return typos_between(name, meant) <= std::min(kTyposMax, letters / kLettersPerTypo);
+}
+
 // The words of a name without its prefix.
 std::vector<std::string_view> words_of(std::string_view name) {
   std::vector<std::string_view> words;
@@ -115,7 +122,7 @@ const char* nearest_to(const std::string& name) {
       kProtectingVariables, std::back_inserter(protecting),
       [words = words_of(name)](const char* meant) { return names_protection(words, meant); });
   if (!protecting.empty()) return *std::ranges::min_element(protecting, {}, typos_in);
-  return typos_in(nearest) <= kTyposMax ? nearest : nullptr;
+  return is_slip(name, nearest) ? nearest : nullptr;
 }
 
 bool is_set(const char* const* environment, std::string_view name) {
@@ -140,7 +147,7 @@ std::optional<OddVariable> judge(std::string_view name) {
     return std::nullopt;
   const bool ours = folded.starts_with(kPrefix);
   OddVariable odd{std::string(name), nearest_to(folded), false};
-  const bool near = odd.meant != nullptr && typos_between(folded, odd.meant) <= kTyposMax;
+  const bool near = odd.meant != nullptr && is_slip(folded, odd.meant);
   return ours || near ? std::optional(odd) : std::nullopt;
 }
 

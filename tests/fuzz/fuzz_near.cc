@@ -84,7 +84,7 @@ class Scene {
       : memory_(memory),
         input_(input),
         station_(memory.files[0].arena(),
-                 {.now = [this] { return turn(); }, .look = [](Instant) { return Status(); }}),
+                 {.now = [this] { return turn(); }, .look = [](Rank&) { return Status(); }}),
         caller_(station_, folder(), file_name(memory.files[0].name())) {}
   ~Scene() {
     for (const std::string& name : names_) transport::MemoryFile::remove_name(folder(), name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -48,7 +49,9 @@ Result<Policy> Policy::parse(std::string_view text) {
 
 Result<Policy> Policy::read(const std::string& value) {
   if (value.empty() || value.find("->") != std::string::npos) return parse(value);
-  std::ifstream file(value);
+  std::error_code ignored;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(value, ignored)) file.open(value);  // a pipe would block
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad()) {
     return Status::error(StatusCode::kInvalidArgument,

@@ -75,7 +75,7 @@ std::string trace_line(const Trace::Where& where, const Operation& operation,
 
 Status Trace::open(const std::string& file) {
   if (file.empty()) return Status();
-  file_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  file_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file_ >= 0) return Status();
   return Status::error(StatusCode::kInvalidArgument,
                        "LEEWAY_NCCL_TRACE=\"%.120s\" cannot be written: %s", file.c_str(),

@@ -283,15 +283,40 @@ TEST(HierarchicalCall, AnExactCallNamesTheDeadRank) {
   SiteRanks ranks(2, 2);
   ranks.processes().stop(3);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
-  auto calls =
-      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
+  auto calls = ranks.start(
+      [&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); }, 0, 254);
   ASSERT_TRUE(ranks.run(calls, 3));
   for (Rank rank = 0; rank < 3; ++rank) {
     const Status& status = calls[rank]->outcome.status;
     EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.c_str();
-    EXPECT_THAT(status.c_str(), HasSubstr("all_reduce between sites: rank "));
+    EXPECT_THAT(status.c_str(), HasSubstr("all_reduce #254: rank "));
   }
   EXPECT_THAT(calls[2]->outcome.status.c_str(), HasSubstr("rank 3 is dead"));
+}
+
+// Numbers, deadlines and ranks of a text are the call's, not those of a hop.
+TEST(HierarchicalCall, ADeadlineIsThatOfTheCall) {
+  for (const auto kind : {OperationKind::all_reduce, OperationKind::all_gather}) {
+    SiteRanks ranks(2, 2);
+    ranks.processes().stop(3);
+    Buffers<float> buffers = inputs(4, 2'000, kind == OperationKind::all_gather ? 8'000 : 2'000);
+    const auto make = [&](Rank rank) {
+      OperationSpec spec = spec_of(kind, buffers, rank);
+      spec.options.delivery = exact(500ms);
+      return spec;
+    };
+    auto calls = ranks.start(make, 0, 254);
+    ASSERT_TRUE(ranks.run(calls, 3));
+    const std::string begin = std::string(wire::to_string(kind)) + " #254: ";
+    for (Rank rank = 0; rank < 3; ++rank) {
+      const char* const text = calls[rank]->outcome.status.c_str();
+      EXPECT_EQ(calls[rank]->outcome.status.code(), StatusCode::kDeadlineExceeded) << text;
+      EXPECT_THAT(text, HasSubstr(begin));
+      EXPECT_THAT(text, ::testing::AnyOf(HasSubstr("(deadline 500 ms)"), HasSubstr("at its own")));
+      EXPECT_THAT(text, ::testing::Not(HasSubstr("another rank")));
+    }
+    EXPECT_EQ(calls[2]->hops->blame().rank, 3);
+  }
 }
 
 // A rank whose first hop failed sends no sum of its site: its counterpart fails, too. Numbers of

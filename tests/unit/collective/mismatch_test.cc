@@ -75,9 +75,6 @@ std::vector<Disagreement> disagreements() {
     rows.push_back({name("DeliveryOfFew", "DeliveryOfMany"), kind, count,
                     [](OperationSpec& spec) { spec.options.delivery = best_effort(2s); }, " exact ",
                     " best_effort "});
-    rows.push_back({name("EstimatorOfFew", "EstimatorOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.estimator = Estimator::stratified; },
-                    "ratio", "stratified"});
     rows.push_back({name("OperationOfFew", "OperationOfMany"), kind, count,
                     [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; },
                     "has all_reduce", "has broadcast"});
@@ -143,6 +140,67 @@ TEST(MayDiffer, WhatEachRankChoosesForItself) {
     ASSERT_TRUE(group.run(requests, 2s)) << choice.name;
     for (const Request* request : requests)
       EXPECT_TRUE(request->status.ok()) << choice.name << ": " << request->status.text();
+  }
+}
+
+// What is used by some calls only, and differs in others.
+TEST(MayDiffer, WhatHasNoMeaningInTheCall) {
+  using enum OperationKind;
+  struct Choice {
+    const char* name;
+    std::vector<OperationKind> kinds;
+    std::function<void(CollectiveOptions&)> odd;
+  };
+  const std::vector<Choice> choices = {
+      {"estimator",
+       {all_reduce, reduce_scatter, all_gather, broadcast},
+       [](auto& options) { options.estimator = Estimator::stratified; }},
+      {"op", {all_gather, broadcast}, [](auto& options) { options.op = ReduceOp::max; }},
+      {"spread",
+       {reduce_scatter, all_gather, broadcast},
+       [](auto& options) { options.spread = Delivery::Kind::bounded; }},
+      {"spread_codec",
+       {reduce_scatter, all_gather, broadcast},
+       [](auto& options) { options.spread_codec = Codec::bf16; }},
+  };
+  for (const Choice& choice : choices) {
+    for (const OperationKind kind : choice.kinds) {
+      EngineGroup group(GroupOptions{.size = 4});
+      std::vector<std::vector<float>> whole(4, std::vector<float>(4'000, 1.0f));
+      std::vector<std::vector<float>> part(4, std::vector<float>(1'000, 1.0f));
+      const auto requests = group.submit_all([&](Rank rank) {
+        OperationSpec spec{.kind = kind,
+                           .input = std::span(kind == all_gather ? part[rank] : whole[rank]),
+                           .output = std::span(kind == reduce_scatter ? part[rank] : whole[rank])};
+        if (kind == broadcast) spec.peer = 0;
+        if (rank == 2) choice.odd(spec.options);
+        return spec;
+      });
+      ASSERT_TRUE(group.run(requests, 2s)) << choice.name;
+      for (const Request* request : requests) {
+        EXPECT_TRUE(request->status.ok())
+            << choice.name << " in " << wire::to_string(kind) << ": " << request->status.text();
+      }
+    }
+  }
+}
+
+// The estimator has one in lossy calls.
+TEST(Mismatches, AnotherEstimatorInALossyCallFailsOnAllRanks) {
+  EngineGroup group(GroupOptions{.size = 3});
+  std::vector<std::vector<float>> data(3, std::vector<float>(1'000, 1.0f));
+  const auto requests = group.submit_all([&](Rank rank) {
+    OperationSpec spec{.kind = OperationKind::all_reduce,
+                       .input = std::span(data[rank]),
+                       .output = std::span(data[rank])};
+    spec.options.delivery = bounded(0.1, 10s);
+    if (rank == 2) spec.options.estimator = Estimator::stratified;
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests, 2s));
+  for (const Request* request : requests) {
+    EXPECT_EQ(request->status.code(), StatusCode::kMismatch);
+    EXPECT_NE(request->status.text().find("stratified"), std::string_view::npos);
   }
 }
 

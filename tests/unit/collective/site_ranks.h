@@ -49,12 +49,12 @@ class SiteRanks {
     std::vector<std::unique_ptr<Request>> over;
   };
   std::vector<std::unique_ptr<Call>> start(const std::function<OperationSpec(Rank)>& make,
-                                           std::size_t piece_bytes = 0) {
+                                           std::size_t piece_bytes = 0, std::uint64_t place = 0) {
     std::vector<std::unique_ptr<Call>> calls;
     for (Rank rank = 0; rank < size(); ++rank) {
       auto call = std::make_unique<Call>();
       call->hops = std::make_unique<HierarchicalCall>(make(rank), maps_[rank], processes_.now(),
-                                                      piece_bytes);
+                                                      piece_bytes, place);
       calls.push_back(std::move(call));
     }
     return calls;

@@ -12,6 +12,7 @@ namespace leeway::internal {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 
 class NearWays : public NearCallsOfAGroup {};
 
@@ -44,6 +45,25 @@ TEST_F(NearWays, ARanksOwnWeightTakesAllToTheDatagrams) {
   EXPECT_EQ(counter(*group[0], "near_apart"), 3u);
 }
 
+TEST_F(NearWays, WhatHasNoMeaningInACallMayDiffer) {
+  Group group = near_group(3);
+  on_each(3, [&](std::size_t rank) {
+    std::vector<float> values(1000, 1.0f);
+    CollectiveOptions odd;
+    if (rank == 1) odd.estimator = Estimator::stratified;
+    EXPECT_TRUE(group[rank]->all_reduce(std::span(values), odd).ok());
+    if (rank == 1) {
+      odd.op = ReduceOp::max;
+      odd.spread = Delivery::Kind::bounded;
+      odd.spread_codec = Codec::bf16;
+    }
+    const auto report = group[rank]->broadcast(std::span(values), 0, odd);
+    EXPECT_TRUE(report.ok()) << report.status().c_str();
+  });
+  EXPECT_EQ(counter(*group[1], "near_calls"), 2u);
+  expect_sums(group);
+}
+
 TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
   Group group = near_group(3);
   on_each(3, [&](std::size_t rank) {
@@ -59,6 +79,7 @@ TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
 TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
   Group group = near_group(3);
   expect_sums(group);
+  int calls = 1;
   for (const bool waits : {true, false}) {
     on_each(3, [&](std::size_t rank) {
       std::vector<float> values(1000, 1.0f);
@@ -67,8 +88,10 @@ TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
           waits ? group[rank]->all_reduce(std::span(values), options).status()
                 : group[rank]->all_reduce_async(std::span(values), options).wait().status();
       EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
+      EXPECT_THAT(status.c_str(), HasSubstr("all_reduce #" + std::to_string(calls) + ": "));
     });
     expect_sums(group);
+    calls += 2;
   }
   EXPECT_EQ(counter(*group[0], "near_elsewhere"), 2u);
   EXPECT_EQ(counter(*group[1], "near_elsewhere"), 0u);

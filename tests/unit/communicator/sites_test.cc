@@ -225,6 +225,7 @@ TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
   meet({"a", "a", "b", "b"});
   std::array<std::string, kSiteRanks> texts;
   on_all([&](int rank) {
+    ASSERT_TRUE(at(rank).barrier().ok());
     if (rank == 3) return;
     std::vector<float> data(kLarge);
     const auto report = at(rank).all_reduce(std::span(data), {.delivery = exact(1s)});
@@ -232,7 +233,26 @@ TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
     texts[static_cast<std::size_t>(rank)] = report.status().c_str();
   });
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], HasSubstr("all_reduce"));
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], HasSubstr("all_reduce #1: "));
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], HasSubstr("rank 3"));
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)],
+                ::testing::AnyOf(HasSubstr("(deadline 1000 ms)"), HasSubstr("at its own")));
+  }
+}
+
+TEST_F(Sites, ARankThatLeftIsNamedToAll) {
+  meet({"a", "a", "b", "b"});
+  group_[3].reset();
+  std::array<std::string, kSiteRanks> texts;
+  on_all([&](int rank) {
+    if (rank == 3) return;
+    std::vector<float> data(kLarge);
+    const auto report = at(rank).all_reduce(std::span(data), {.delivery = exact(10s)});
+    ASSERT_FALSE(report.ok());
+    texts[static_cast<std::size_t>(rank)] = report.status().c_str();
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], HasSubstr("all_reduce #0: "));
     EXPECT_THAT(texts[static_cast<std::size_t>(rank)], HasSubstr("rank 3"));
   }
 }

@@ -88,6 +88,29 @@ TEST(Failures, ARankThatCouldNotGoOnForAnotherIsNotSaidToBeGone) {
   EXPECT_THAT(status.c_str(), HasSubstr("rank 1 gave it up because rank 2 is gone"));
 }
 
+TEST(Failures, ARankThatWasGivenUpHearsThatItIsMeant) {
+  Ranks ranks(3);
+  ranks.line(1).why = Reason{static_cast<std::uint8_t>(StatusCode::kPeerLost), 0}.word();
+  ranks.line(1).gave_up = 1;
+  const Status status = call(ranks, 0);
+  EXPECT_EQ(status.code(), StatusCode::kPeerLost);
+  EXPECT_THAT(status.c_str(), HasSubstr("rank 1 gave this rank up as dead"));
+  EXPECT_THAT(status.c_str(), HasSubstr("was this process stopped?"));
+}
+
+// A peer's death is found beside the arena. The rank that finds it names the dead one to others.
+TEST(Failures, TheRankThatIsDeadIsNamedToOthers) {
+  Ranks ranks(3);
+  ranks.hear(Status::error(StatusCode::kPeerLost, "rank 1: rank 2 is dead"), 2);
+  std::thread finder([&] { EXPECT_FALSE(call(ranks, 1).ok()); });
+  while (ranks.line(1).gave_up.load() == 0) {
+    ranks.advance(1ms);
+    std::this_thread::yield();
+  }
+  finder.join();
+  EXPECT_EQ(Reason::of(ranks.line(1).why).rank, 2);
+}
+
 TEST(Failures, ARankThatDoesNotGoOnIsNamed) {
   Ranks ranks(2);
   describe(ranks, 1, 1, kSeveralChunks);
@@ -201,7 +224,7 @@ TEST(Failures, ARefusedCallHasItsNumber) {
     if (rank == 0) {
       const auto refused =
           ranks.caller(0).refuse(all_reduce_of(values), ranks.next_number(0),
-                                 Status::error(StatusCode::kPeerLost, "rank 0: rank 7 is dead"));
+                                 Status::error(StatusCode::kPeerLost, "rank 0: rank 7 is dead"), 7);
       EXPECT_STREQ(refused.status.c_str(), "rank 0: rank 7 is dead (all_reduce #0)");
     } else {
       EXPECT_EQ(call(ranks, 1, 10).code(), StatusCode::kPeerLost);

@@ -22,10 +22,10 @@ class Ranks {
   explicit Ranks(int size, std::size_t slot_bytes = 4096, const std::string& folder = "/dev/shm")
       : shape_{size, slot_bytes}, memory_(shape_.bytes()), issued_(static_cast<std::size_t>(size)) {
     for (Rank rank = 0; rank < size; ++rank) {
-      stations_.push_back(
-          std::make_unique<Station>(Arena(memory_.data(), shape_, rank),
-                                    Surroundings{.now = [this] { return now(); },
-                                                 .look = [this](Instant) { return look(); }}));
+      stations_.push_back(std::make_unique<Station>(
+          Arena(memory_.data(), shape_, rank),
+          Surroundings{.now = [this] { return now(); },
+                       .look = [this](Rank& about) { return look(about); }}));
       callers_.push_back(
           std::make_unique<Caller>(*stations_.back(), folder,
                                    "leeway-test-" + std::to_string(::getpid()) + "-" +
@@ -41,7 +41,8 @@ class Ranks {
   Instant now() const { return {now_ns_.load()}; }
   void advance(Duration by) { now_ns_ += by.count(); }
   // What all ranks hear of their peers.
-  void hear(const Status& status) {
+  void hear(const Status& status, Rank about = kNoRank) {
+    about_ = about;
     heard_ = std::make_unique<Status>(status);
     told_ = heard_.get();
   }
@@ -73,8 +74,9 @@ class Ranks {
   }
 
  private:
-  Status look() const {
+  Status look(Rank& about) const {
     const Status* const told = told_.load();
+    about = about_;
     return told == nullptr ? Status() : *told;
   }
 
@@ -100,6 +102,7 @@ class Ranks {
   std::vector<std::uint64_t> issued_;
   std::atomic<std::int64_t> now_ns_{1'000'000};
   std::unique_ptr<Status> heard_;
+  std::atomic<Rank> about_{kNoRank};
   std::atomic<const Status*> told_{nullptr};
   std::vector<std::unique_ptr<Station>> stations_;
   std::vector<std::unique_ptr<Caller>> callers_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -142,16 +144,38 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
   {
     Options options;
     options.trace = "/dev/full";
-    const auto trace = Trace::of(options);
-    ASSERT_NE(trace, nullptr);
+    rendezvous::Log log(rendezvous::LogLevel::warn, 0);
+    Trace trace(std::fopen("/dev/full", "w"), options, log);
     for (int round = 0; round < 3; ++round)
-      trace->sent(driving::steady_now(), 1, wire::PacketType::data, 1, 1000);
+      trace.sent(driving::steady_now(), 1, wire::PacketType::data, 1, 1000);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said,
               ::testing::HasSubstr(
                   "the trace ends early: /dev/full: No space left on device; the job goes on"));
   EXPECT_EQ(said.find("early"), said.rfind("early"));
+}
+
+// Opening a pipe that nobody reads would wait for a reader, and "/dev/full.1" is no device.
+TEST(Trace, WhatIsNoPlainFileIsRefusedOnce) {
+  const std::string pipe = scratch("trace_test.pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/full"), ::testing::TempDir()}) {
+    for (const int size : {1, 2}) {
+      ::testing::internal::CaptureStderr();
+      Options options;
+      options.rank = 0;
+      options.world_size = size;
+      options.trace = path;
+      EXPECT_EQ(Trace::of(options), nullptr);
+      EXPECT_EQ(Trace::of(options), nullptr);
+      const std::string said = ::testing::internal::GetCapturedStderr();
+      EXPECT_THAT(said, ::testing::HasSubstr("no trace: " + path + ": no plain file"));
+      EXPECT_EQ(said.find("no trace: "), said.rfind("no trace: ")) << said;
+      EXPECT_FALSE(size > 1 && std::filesystem::exists(Trace::path_of(path, 0, size)));
+    }
+  }
+  std::filesystem::remove(pipe);
 }
 
 TEST(Trace, WhatFindsNoRoomIsCounted) {

@@ -287,6 +287,29 @@ TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
   }
 }
 
+// Of ranks of whom as much is missing, one that has left is named before one that lives.
+TEST(EndpointGoodbye, OfRanksOfWhomAsMuchIsMissingTheOneThatLeftIsNamed) {
+  for (const bool leaves : {false, true}) {
+    EngineGroup group(network(3));
+    group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+      const auto header = testing::data_header_of(datagram);
+      return !header || header->kind != FlowKind::spread || from == 1;
+    };
+    FloatAllReduce call(3, 48'000, best_effort(300ms));
+    for (Rank rank = 0; rank < 3; ++rank) call.submit(group, rank);
+    if (leaves) {
+      group.run_until([] { return false; }, 20ms);
+      group.engine(2).endpoint().say_goodbye(group.now());
+    }
+    ASSERT_TRUE(group.run({call.requests()[1]}, 1s));
+    const std::string_view text = call.requests()[1]->status.text();
+    EXPECT_NE(text.find(leaves ? "did not come, most of them from rank 2, which is gone ("
+                               : "did not come, most of them from ranks 0, 2 ("),
+              std::string_view::npos)
+        << text;
+  }
+}
+
 TEST(EndpointGoodbye, LaterOperationsFailAtOnceToo) {
   EngineGroup group(network(2));
   group.engine(1).endpoint().say_goodbye(group.now());

@@ -63,6 +63,21 @@ TEST(JoinGroup, ARankWithAnotherSecretIsInTheErrorsOfBothSides) {
                     HasSubstr("LEEWAY_SECRET_FILE"), HasSubstr("it has gone since")));
 }
 
+TEST(JoinGroup, ASecretThatRankZeroHasNotIsInTheErrorsOfBothSides) {
+  const std::uint16_t port = free_port();
+  LocalConfiguration without = configuration(0, 2, port);
+  without.join_timeout = 1500ms;
+  LocalConfiguration late = with_secret(1, port, "2");
+  late.join_timeout = 2500ms;
+  Joining zero = join(without);
+  Joining one = join(late);
+  EXPECT_THAT(text(zero.get()),
+              AllOf(HasSubstr("missing rank 1; "), HasSubstr("connections were refused"),
+                    HasSubstr("it has a secret (LEEWAY_SECRET_FILE) or certificates, and this "
+                              "process has none")));
+  EXPECT_THAT(text(one.get()), HasSubstr("has rank 0 the same one (LEEWAY_SECRET_FILE)?"));
+}
+
 TEST(JoinGroup, ARankWithAnotherSecretIsOneLineOfTheLog) {
   const std::uint16_t port = free_port();
   ::testing::internal::CaptureStderr();

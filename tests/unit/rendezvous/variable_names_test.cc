@@ -52,6 +52,8 @@ TEST(OddVariables, ASlipOfTheHandHasTheNearestName) {
   EXPECT_EQ(meant_by("leeway_rate"), "LEEWAY_RATE");
   EXPECT_EQ(meant_by("LEWAY_RATE"), "LEEWAY_RATE");
   EXPECT_EQ(meant_by("LEEWAY_TIMEOUT"), "none");
+  EXPECT_EQ(meant_by("LEEWAY_LOSS"), "none");
+  EXPECT_EQ(meant_by("LEEWAY_LOSG"), "LEEWAY_LOG");
   EXPECT_EQ(meant_by("LEEWAY_HOME"), "none");
   EXPECT_EQ(meant_by("LEEWAY_FILE_NAME"), "none");
 }
