@@ -40,7 +40,14 @@ def test_a_continuation_may_wait_for_another_call(forked, calls):
         assert (result == size ** 6).all() and time.monotonic() - begun < 5, (result[0], time.monotonic() - begun)
     # A continuation that waits for what the program does next holds up no other.
     released = threading.Event()
-    held = begin(torch.ones(4))[1].then(lambda done: released.wait(5))
+    # Rank 0 has it before the call can be done: torch runs one that comes later on the caller's thread.
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        held = begin(torch.ones(4))[1].then(lambda done: released.wait(5))
+        store.set("has a continuation", "1")
+    else:
+        store.wait(["has a continuation"])
+        held = begin(torch.ones(4))[1]
     assert (begin(torch.ones(4))[1].then(lambda done: done.value()[0]).wait() == size).all()
     released.set()
     assert held.wait()
