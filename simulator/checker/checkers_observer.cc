@@ -16,9 +16,6 @@ using wire::FlowKind;
 // much as the first time.
 constexpr std::uint32_t kEncodeEvery = 8;
 
-// Rounds that a group may take to recover once faults are over.
-constexpr std::uint32_t kRecoveryRounds = 3;
-
 std::span<const float> result_of(const Call& call) {
   return {static_cast<const float*>(call.spec->output.data), call.spec->output.count};
 }
@@ -297,7 +294,7 @@ void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedge
 
 void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
                                      const CallResult& result) {
-  if (fault_free_round == UINT32_MAX || call.round < fault_free_round + kRecoveryRounds) return;
+  if (fault_free_round == UINT32_MAX || call.round < fault_free_round + recovery_rounds) return;
   const bool complete = result.status.ok() && result.arrived == result.expected;
   if (result.status.code() == StatusCode::kCancelled) return;            // by its own rank
   if (!complete && departures.may_have_cut(now, result.status)) return;  // I15's
