@@ -118,7 +118,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void on_joined();
   void compare_facts();
   void on_compared();
-  // Fails where Leeway's communicator has.
+  // Fails this communicator if Leeway's has failed.
   void look_inside();
   // Whether what was begun has ended. Streams of a revoked communicator were let go: what they had
   // not reached never ends.

@@ -15,7 +15,7 @@ constexpr unsigned kConfigMagic = 0xcafebeef;
 
 using Member = int leeway_nccl_config::*;
 
-// NCCL_CONFIG_INITIALIZER.
+// The config of NCCL_CONFIG_INITIALIZER, which asks for nothing.
 leeway_nccl_config left_alone() {
   leeway_nccl_config config{};
   for (const Member member :

@@ -43,7 +43,7 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
-// What a call answers whose work could not be enqueued.
+// The answer of a call whose work could not be enqueued.
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
