@@ -48,11 +48,6 @@ inline constexpr unsigned kMemoryHost = 1;
 inline constexpr unsigned kMemoryDevice = 2;
 inline constexpr unsigned kMemoryUnified = 4;
 
-// CUdevice_attribute: where a device is on the PCI bus.
-inline constexpr int kAttributePciBus = 33;
-inline constexpr int kAttributePciDevice = 34;
-inline constexpr int kAttributePciDomain = 50;
-
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kHighestPriority = -1000;  // the driver uses the device's highest instead
 inline constexpr unsigned kEventWithoutTiming = 2;
@@ -96,7 +91,6 @@ struct Copy2D {
   CALL(cuGetErrorString, (Code code, const char** text))                                          \
   CALL(cuDeviceGetCount, (int* count))                                                            \
   CALL(cuDeviceGet, (Ordinal * device, int ordinal))                                              \
-  CALL(cuDeviceGetAttribute, (int* value, int attribute, Ordinal device))                         \
   CALL(cuDevicePrimaryCtxRetain, (Context * context, Ordinal device))                             \
   CALL(cuCtxGetCurrent, (Context * context))                                                      \
   CALL(cuCtxPushCurrent, (Context context))                                                       \
@@ -104,8 +98,6 @@ struct Copy2D {
   CALL(cuCtxGetDevice, (Ordinal * device))                                                        \
   CALL(cuMemAlloc, (Address * memory, std::size_t bytes))                                         \
   CALL(cuMemFree, (Address memory))                                                               \
-  CALL(cuMemAllocAsync, (Address * memory, std::size_t bytes, Stream stream))                     \
-  CALL(cuMemFreeAsync, (Address memory, Stream stream))                                           \
   CALL(cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                        \
   CALL(cuMemFreeHost, (void* memory))                                                             \
   CALL(cuMemHostGetDevicePointer, (Address * mapped, void* memory, unsigned flags))               \

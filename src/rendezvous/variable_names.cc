@@ -27,10 +27,9 @@ constexpr std::size_t kLettersPerTypo = 3;
 constexpr std::size_t kNameMax = 64;
 
 // Read by other parts of the project, beside environment_variables().
-constexpr std::array<const char*, 9> kReadElsewhere = {
-    "LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT",
-    "LEEWAY_NCCL_SEAL",   "LEEWAY_NCCL_REAL",  "LEEWAY_NCCL_STAGING",
-    "LEEWAY_NCCL_SMS",    "LEEWAY_COMMAND",    "LEEWAY_NCCL_VERSION"};
+constexpr std::array<const char*, 8> kReadElsewhere = {
+    "LEEWAY_NCCL_POLICY",  "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
+    "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS",   "LEEWAY_COMMAND",      "LEEWAY_NCCL_VERSION"};
 
 // Variables of the project's own tools, tests and builds, which no misspelt name means.
 constexpr std::array<std::string_view, 10> kOwn = {

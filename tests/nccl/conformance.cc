@@ -35,7 +35,6 @@ struct Arguments {
   bool processes = false;
   bool device = false;
   bool mixed = false;
-  int nodes = 0;     // hosts that ranks are told to be on; not told if 0
   std::string only;  // part of a case's name
   std::vector<std::string> skipped;
   bool list = false;
@@ -85,10 +84,6 @@ bool run_as_processes(const Case& one, const Arguments& arguments, Shared& share
       } else if (arguments.device) {
         open_devices();
       }
-      if (arguments.nodes > 0) {
-        const std::string host = "node" + std::to_string(rank * arguments.nodes / ranks);
-        ::setenv("NCCL_HOSTID", host.c_str(), 1);
-      }
       use_device_of_rank(rank);
       one.run({rank, ranks, shared, true});
       shared.ended_at[rank] = now_ns();
@@ -136,10 +131,6 @@ bool parse(int count, char** words, Arguments& out) {
       out.device = true;
     } else if (word == "--mixed") {  // every second process has no device
       out.device = out.processes = out.mixed = true;
-    } else if (word == "--nodes" && i + 1 < count) {
-      out.device = out.processes = true;
-      out.nodes = std::atoi(words[++i]);
-      ::setenv("CONFORMANCE_NODES", words[i], 1);
     } else if (word == "--ranks" && i + 1 < count) {
       out.ranks = std::atoi(words[++i]);
     } else if (word == "--only" && i + 1 < count) {
@@ -154,7 +145,7 @@ bool parse(int count, char** words, Arguments& out) {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& cases : {operation_cases(), group_cases(), message_cases(), argument_cases(),
-                            life_cases(), failure_cases(), leeway_cases(), node_cases()})
+                            life_cases(), failure_cases(), leeway_cases()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }
@@ -250,8 +241,8 @@ int main(int count, char** words) {
   if (!conformance::parse(count, words, arguments)) {
     std::fprintf(
         stderr,
-        "usage: nccl_conformance [--ranks 2..8] [--processes] [--device] [--mixed] [--nodes N] "
-        "[--only NAME] [--skip NAME]... [--list]\n");
+        "usage: nccl_conformance [--ranks 2..8] [--processes] [--device] [--mixed] [--only NAME] "
+        "[--skip NAME]... [--list]\n");
     return 2;
   }
   return conformance::run_all(arguments);

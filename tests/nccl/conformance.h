@@ -51,8 +51,6 @@ std::vector<Case> message_cases();
 std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
-// Cases of a hierarchy. There are none unless ranks are told to be nodes.
-std::vector<Case> node_cases();
 
 // Ends the program. `detail` says what was and what should have been.
 [[noreturn]] void fail_at(const Rank& rank, const char* file, int line, const std::string& detail);

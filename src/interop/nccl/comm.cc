@@ -6,7 +6,6 @@
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
 #include "interop/nccl/devices.h"
-#include "interop/nccl/hierarchy/hierarchy.h"
 #include "interop/nccl/joining.h"
 
 namespace leeway::nccl {
@@ -36,11 +35,7 @@ bool Comm::enter(Phase phase) {
 }
 
 void Comm::fail(const Status& status) {
-  fail(code_of(status.code(), settings().version), status.text());
-}
-
-void Comm::fail(Code code, std::string_view why) {
-  if (set_failure(code, why)) warn(why);
+  if (set_failure(code_of(status.code(), settings().version), status.text())) warn(status.text());
 }
 
 bool Comm::set_failure(Code code, std::string_view why) {
@@ -56,24 +51,18 @@ bool Comm::set_failure(Code code, std::string_view why) {
     }
   }
   changed_.notify_all();
-  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
   return first;
 }
 
-void Comm::look_around() {
-  ordinal_ = Context::get().communicators++;
-  own_facts_.hierarchy = Hierarchy::facts(device_, no_real_nccl_);
-}
-
 void Comm::begin(PendingCommunicator pending, std::shared_ptr<Place> place) {
-  look_around();
+  ordinal_ = Context::get().communicators++;
   place_ = std::move(place);
   pending_ = std::move(pending);
   pending_.on_done([self = shared_from_this()] { self->on_joined(); });
 }
 
 void Comm::begin(std::unique_ptr<Communicator> communicator) {
-  look_around();
+  ordinal_ = Context::get().communicators++;
   communicator_ = std::move(communicator);
   compare_facts();
 }
@@ -101,7 +90,7 @@ void Comm::compare_facts() {
   int first = 0;
   context.world.compare_exchange_strong(first, size_);
   policy_ = context.policy.of({config_.name, size_, context.world, ordinal_});
-  own_facts_.policy = policy_.fingerprint();
+  own_facts_ = {policy_.fingerprint(), stager() != nullptr ? 1U : 0U};
   facts_.resize(static_cast<std::size_t>(size_));
   constexpr std::size_t kNumbers = sizeof(Facts) / sizeof(std::uint64_t);
   CollectiveOptions options;
@@ -116,10 +105,8 @@ void Comm::on_compared() {
   const auto report = comparing_.wait();
   if (place_ != nullptr) place_->leave();
   if (!report.ok()) return fail(report.status());
-  std::vector<HierarchyFacts> facts;
   for (std::size_t i = 0; i < facts_.size(); ++i) {
-    facts.push_back(facts_[i].hierarchy);
-    staged_ = staged_ || facts.back().has_driver != 0;
+    staged_ = staged_ || facts_[i].has_driver != 0;
     if (facts_[i].policy == facts_[0].policy) continue;
     return fail(Status::error(
         StatusCode::kMismatch,
@@ -127,61 +114,11 @@ void Comm::on_compared() {
         "give all ranks the same policy, commName and order of communicators",
         rank_, i));
   }
-  if (size_ == 1) return become_ready(nullptr);
-  const HierarchyPlan plan = Hierarchy::plan(facts, rank_, policy_.says_nccl(), no_real_nccl_);
-  if (policy_.says_nccl() && !plan.everywhere) {
-    return fail(Status::error(StatusCode::kUnsupported,
-                              "rank %d: a rule of LEEWAY_NCCL_POLICY says nccl, but %s. "
-                              "LEEWAY_NCCL_REAL names the file of NVIDIA's library",
-                              rank_, plan.text.c_str()));
-  }
-  if (!plan.any()) {
-    if (rank_ == 0) info(plan.text);
-    return become_ready(nullptr);
-  }
-  auto thread = Thread::start(
-      "join NVIDIA's communicators",
-      [self = shared_from_this(), plan](const std::stop_token&) { self->join_hierarchy(plan); });
-  if (!thread.ok()) return fail(thread.status());
-  thread->detach();
-}
-
-void Comm::join_hierarchy(const HierarchyPlan& plan) {
-  const std::shared_ptr<Communicator> communicator = hold();
-  if (communicator == nullptr) return;
-  const auto alarm = [weak = weak_from_this()](const Status& why) {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    const Status status =
-        Status::error(StatusCode::kPeerLost,
-                      "another rank has failed, or has left without a word: %.300s", why.c_str());
-    self->fail(status);
-  };
-  auto made = Hierarchy::join({communicator, plan, config_, device_, alarm});
-  if (!made.ok()) return fail(made.status());
-  if (*made == nullptr && policy_.says_nccl())
-    return fail(kSystemError, "a rule of LEEWAY_NCCL_POLICY says nccl, but NVIDIA's NCCL failed");
-  // Told only now: NVIDIA's library empties NCCL_DEBUG_FILE when it opens it.
-  if (rank_ == 0)
-    info(*made != nullptr ? plan.text
-                          : "Leeway between all ranks: NVIDIA's NCCL failed on some rank");
-  become_ready(*made);
-}
-
-void Comm::become_ready(const std::shared_ptr<Hierarchy>& hierarchy) {
   if (const auto communicator = shows(DebugLevel::info) ? hold() : nullptr) {
     info("comm \"" + config_.name + "\" rank " + std::to_string(rank_) + " nranks " +
          std::to_string(size_) + ": " + way_of(*communicator));
   }
-  bool over = false;
-  {
-    const std::lock_guard lock(mutex_);
-    over = phase_ != Phase::joining;
-    hierarchy_ = hierarchy;
-    if (!over) phase_ = Phase::ready;
-  }
-  changed_.notify_all();
-  if (over && hierarchy != nullptr) hierarchy->begin_abort();
+  (void)enter(Phase::ready);
 }
 
 Code Comm::wait_ready() {
@@ -192,24 +129,15 @@ Code Comm::wait_ready() {
   return static_cast<Code>(failure_.load());
 }
 
-std::shared_ptr<Hierarchy> Comm::hierarchy_if_made() {
-  const std::lock_guard lock(mutex_);
-  return hierarchy_;
-}
-
 void Comm::look_inside() {
-  std::shared_ptr<Hierarchy> hierarchy;
   std::shared_ptr<Communicator> communicator;
   {
     const std::lock_guard lock(mutex_);
     if (failure_ != kSuccess || revoked_) return;
-    hierarchy = hierarchy_;
     if (phase_ == Phase::ready) communicator = communicator_;
   }
-  Status status = hierarchy != nullptr ? hierarchy->state() : Status();
-  if (status.ok() && communicator != nullptr && communicator->state() != StatusCode::kOk)
-    status = communicator->status();
-  if (!status.ok()) fail(status);
+  if (communicator != nullptr && communicator->state() != StatusCode::kOk)
+    fail(communicator->status());
 }
 
 Code Comm::state() {
@@ -257,20 +185,9 @@ bool Comm::met() {
   return size_ > 0 && phase_ != Phase::joining;
 }
 
-std::shared_ptr<Communicator> Comm::hold(Operation::Among among) {
+std::shared_ptr<Communicator> Comm::hold() {
   const std::lock_guard lock(mutex_);
-  if (among == Operation::Among::all) return communicator_;
-  return communicator_ != nullptr ? hierarchy_->between() : nullptr;
-}
-
-Status Comm::state_before(Operation::Among among) {
-  const auto hierarchy = among == Operation::Among::all ? nullptr : hierarchy_if_made();
-  return hierarchy == nullptr ? Status() : hierarchy->state();
-}
-
-Comm::Team Comm::team(Operation::Among among) const {
-  if (among == Operation::Among::all) return {rank_, size_};
-  return {hierarchy_->nodes().node, hierarchy_->nodes().count};
+  return communicator_;
 }
 
 Code Comm::finish(const Operation& operation, const Result<CollectiveReport>& outcome) {
@@ -328,25 +245,16 @@ std::shared_ptr<device::Lane> Comm::lane_if_made() {
   return lane_;
 }
 
-void Comm::let_go(const std::function<void()>& done) {
-  const std::shared_ptr<Hierarchy> hierarchy = hierarchy_if_made();
-  if (hierarchy == nullptr) return done();
-  hierarchy->let_go(done);
-}
-
 void Comm::free_streams() {
   const std::shared_ptr<device::Lane> lane = lane_if_made();
-  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->wait_let_go();
   if (lane != nullptr && stager() != nullptr) stager()->end(*lane);
 }
 
 void Comm::decide(Operation& operation) const {
   CollectiveOptions& options = operation.options;
   options.delivery = exact(settings().timeout);
-  const std::size_t bytes = tensor_bytes(operation, size_);
-  operation.by_nccl = policy_.by_nccl(operation.kind, operation.type, bytes);
   const CollectiveOptions* const rule =
-      policy_.find(operation.kind, options.op, operation.type, bytes);
+      policy_.find(operation.kind, options.op, operation.type, tensor_bytes(operation, size_));
   if (rule == nullptr) return;
   if (rule->delivery.kind != Delivery::Kind::exact) options.delivery = rule->delivery;
   options.codec = rule->codec;
@@ -371,9 +279,6 @@ void Comm::leave() {
     communicator = std::exchange(communicator_, nullptr);
     met.swap(met_);
   }
-  const auto hierarchy = hierarchy_if_made();
-  if (hierarchy != nullptr && failure_ == kSuccess && !revoked_)
-    hierarchy->leave(Context::get().exiting);
   free_streams();
   registrations.clear();
   if (communicator != nullptr && failure_ != kSuccess) communicator->abort();
@@ -409,18 +314,13 @@ void Comm::abort() {
   for (const auto& one : met) one->abort();
   meeting_.abort();
   pending_.abort();
-  end_operations_of(communicator);
-}
-
-// The hierarchy first: from then on Hierarchy::let_go() holds back streams that wait for Leeway.
-void Comm::end_operations_of(const std::shared_ptr<Communicator>& communicator) {
-  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
   if (communicator != nullptr) communicator->abort();
   free_streams();
 }
 
 void Comm::end_operations() {
-  end_operations_of(hold());
+  if (const auto communicator = hold(); communicator != nullptr) communicator->abort();
+  free_streams();
 }
 
 Code Comm::revoke() {

@@ -17,7 +17,6 @@
 #include "device/lane.h"
 #include "interop/nccl/codes.h"
 #include "interop/nccl/config.h"
-#include "interop/nccl/hierarchy/hierarchy.h"
 #include "interop/nccl/operation.h"
 #include "interop/nccl/place.h"
 #include "interop/nccl/policy.h"
@@ -52,7 +51,6 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Fails, unless it has failed already or was revoked. The first failure is told (debug.h): what
   // fails in the background has nobody else to tell it.
   void fail(const Status& status);
-  void fail(Code code, std::string_view why);
   // The same for a call that tells the failure itself. True: this is the first.
   bool set_failure(Code code, std::string_view why);
   // Why there is nothing to hold().
@@ -64,20 +62,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Code state();
   // kSuccess where operations may be issued; else the code that a call answers, whose text is told.
   Code usable(std::string_view title);
-  // The communicator of these ranks, while it is ready; kept alive by who holds it.
-  std::shared_ptr<Communicator> hold(Operation::Among among = Operation::Among::all);
-  // Of what these ranks' hop has from NVIDIA's library: where that has failed, what is in memory is
-  // no sum, and peers would take it for one.
-  Status state_before(Operation::Among among);
-  // This rank's number among these ranks, and how many there are. Once it is ready.
-  struct Team {
-    int rank = 0;
-    int size = 0;
-  };
-  Team team(Operation::Among among) const;
-
-  // NVIDIA's library inside nodes, Leeway between them. Null: none of that. Once it is ready.
-  const std::shared_ptr<Hierarchy>& hierarchy() const { return hierarchy_; }
+  // The communicator, while it is ready; kept alive by who holds it.
+  std::shared_ptr<Communicator> hold();
 
   // Of an operation that is done: what its caller is told. Writes the trace, and remembers errors
   // that end the communicator.
@@ -100,8 +86,6 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::shared_ptr<device::Lane> lane_if_made();
   // Streams that wait for operations of this communicator go on.
   void free_streams();
-  // The same of one operation that is done: calls `done`, now or a little later.
-  void let_go(const std::function<void()>& done);
 
   // How an operation is delivered, by the policy.
   void decide(Operation& operation) const;
@@ -131,21 +115,16 @@ class Comm : public std::enable_shared_from_this<Comm> {
  private:
   enum class Phase { joining, ready, failed, leaving, left, aborted };
 
-  void look_around();
   void on_joined();
   void compare_facts();
   void on_compared();
-  void join_hierarchy(const HierarchyPlan& plan);
-  void become_ready(const std::shared_ptr<Hierarchy>& hierarchy);
-  // Fails where NVIDIA's library or Leeway's communicator has.
+  // Fails this communicator if Leeway's has failed.
   void look_inside();
   // Whether what was begun has ended. Streams of a revoked communicator were let go: what they had
   // not reached never ends.
   bool quiet() const { return under_way_ == 0 && (streaming_ == 0 || revoked_); }
-  std::shared_ptr<Hierarchy> hierarchy_if_made();
   bool enter(Phase phase);
   void leave();
-  void end_operations_of(const std::shared_ptr<Communicator>& communicator);
 
   const Config config_;
   const int device_;
@@ -171,15 +150,13 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::shared_ptr<Communicator> communicator_;
   // Of the same ranks, made for splits after communicator_ was revoked.
   std::vector<std::shared_ptr<Communicator>> met_;
-  std::shared_ptr<Hierarchy> hierarchy_;
   // What ranks compare, as numbers of 64 bits.
   struct Facts {
     std::uint64_t policy = 0;  // its fingerprint
-    HierarchyFacts hierarchy;
+    std::uint64_t has_driver = 0;
   };
   Facts own_facts_;
   std::vector<Facts> facts_;
-  std::string no_real_nccl_;  // why
   Work comparing_;
 };
 

@@ -19,7 +19,6 @@ Code fail_of(const Status& status) {
 // What a program gets that leaves the config alone.
 Config default_config() {
   Config config;
-  config.version = settings().version;
   config.blocking = settings().blocking.value_or(true);
   return config;
 }

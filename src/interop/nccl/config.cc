@@ -15,22 +15,21 @@ constexpr unsigned kConfigMagic = 0xcafebeef;
 
 using Member = int leeway_nccl_config::*;
 
-constexpr Member kNumbers[] = {&leeway_nccl_config::blocking,
-                               &leeway_nccl_config::cga_cluster_size,
-                               &leeway_nccl_config::min_ctas,
-                               &leeway_nccl_config::max_ctas,
-                               &leeway_nccl_config::split_share,
-                               &leeway_nccl_config::traffic_class,
-                               &leeway_nccl_config::collnet_enable,
-                               &leeway_nccl_config::cta_policy,
-                               &leeway_nccl_config::shrink_share,
-                               &leeway_nccl_config::nvls_ctas,
-                               &leeway_nccl_config::channels_per_net_peer,
-                               &leeway_nccl_config::nvlink_centric_sched,
-                               &leeway_nccl_config::graph_usage_mode,
-                               &leeway_nccl_config::rma_contexts,
-                               &leeway_nccl_config::p2p_peers_max,
-                               &leeway_nccl_config::graph_stream_ordering};
+// The config of NCCL_CONFIG_INITIALIZER, which asks for nothing.
+leeway_nccl_config left_alone() {
+  leeway_nccl_config config{};
+  for (const Member member :
+       {&leeway_nccl_config::blocking, &leeway_nccl_config::cga_cluster_size,
+        &leeway_nccl_config::min_ctas, &leeway_nccl_config::max_ctas,
+        &leeway_nccl_config::split_share, &leeway_nccl_config::traffic_class,
+        &leeway_nccl_config::collnet_enable, &leeway_nccl_config::cta_policy,
+        &leeway_nccl_config::shrink_share, &leeway_nccl_config::nvls_ctas,
+        &leeway_nccl_config::channels_per_net_peer, &leeway_nccl_config::nvlink_centric_sched,
+        &leeway_nccl_config::graph_usage_mode, &leeway_nccl_config::rma_contexts,
+        &leeway_nccl_config::p2p_peers_max, &leeway_nccl_config::graph_stream_ordering})
+    config.*member = INT_MIN;
+  return config;
+}
 
 // Bytes of the struct that a header of this version had: what stands behind them is not the
 // program's.
@@ -95,20 +94,11 @@ Status check(const leeway_nccl_config& config) {
 
 }  // namespace
 
-leeway_nccl_config Config::nothing_asked() {
-  leeway_nccl_config config{};
-  config.size = sizeof config;
-  config.magic = kConfigMagic;
-  config.version = static_cast<unsigned>(version_code(2, 30, 0));
-  for (const Member member : kNumbers) config.*member = INT_MIN;
-  return config;
-}
-
 Result<Config> read_config(const leeway_nccl_config* asked, const Config& inherited) {
   if (asked == nullptr) return inherited;
   // Its beginning has been there since 2.14; the rest only as far as `size` says.
   constexpr std::size_t kHeadBytes = offsetof(leeway_nccl_config, blocking);
-  leeway_nccl_config config = Config::nothing_asked();
+  leeway_nccl_config config = left_alone();
   if (asked->magic != kConfigMagic || asked->size < kHeadBytes) {
     return Status::error(StatusCode::kInvalidArgument,
                          "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
@@ -117,21 +107,8 @@ Result<Config> read_config(const leeway_nccl_config* asked, const Config& inheri
   std::memcpy(&config, asked, bytes);
   if (Status status = check(config); !status.ok()) return status;
   Config out = inherited;
-  out.version = static_cast<int>(asked->version);
   if (config.blocking != INT_MIN) out.blocking = config.blocking == 1;
   if (config.comm_name != nullptr) out.name = config.comm_name;
-  if (config.net_name != nullptr) out.net_name = config.net_name;
-  for (const Member member : kNumbers) {
-    if (config.*member != INT_MIN) out.numbers.*member = config.*member;
-  }
-  return out;
-}
-
-leeway_nccl_config passed_on(const Config& config) {
-  leeway_nccl_config out = config.numbers;
-  out.blocking = config.blocking ? 1 : 0;
-  if (!config.name.empty()) out.comm_name = config.name.c_str();
-  if (!config.net_name.empty()) out.net_name = config.net_name.c_str();
   return out;
 }
 

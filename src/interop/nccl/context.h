@@ -22,7 +22,6 @@ struct Context {
   Trace trace;
   std::atomic<std::uint64_t> communicators{0};  // made so far
   std::atomic<int> world{0};                    // size of the first of them
-  std::atomic<bool> exiting{false};             // exit() was called
 
   static Context& get();
 

@@ -75,7 +75,6 @@ StagedPart part_of(const Operation& operation, const Layout& layout, std::size_t
   const std::size_t element = size_of(operation.type);
   const std::size_t bytes = count * element;
   const std::size_t pitch = operation.count * element;
-  const std::size_t output_pitch = operation.pitch == 0 ? pitch : operation.pitch * element;
   StagedPart part;
   StagedPart::Piece piece{operation, StagedPart::kNone, StagedPart::kNone};
   piece.operation.count = count;
@@ -90,7 +89,7 @@ StagedPart part_of(const Operation& operation, const Layout& layout, std::size_t
     const bool there = operation.kind == Kind::broadcast && operation.send == operation.receive;
     if (!there)
       part.copies.output.push_back({address_of(operation.receive, first * element), piece.output_at,
-                                    bytes, layout.output_rows, output_pitch});
+                                    bytes, layout.output_rows, pitch});
   }
   part.copies.staging_bytes = layout.blocks * bytes;
   part.pieces.push_back(piece);

@@ -39,7 +39,7 @@ class Debug {
     file_ = STDOUT_FILENO;
     if (pattern == nullptr || *pattern == '\0' || level_ == DebugLevel::none) return;
     const std::string name = debug_file_name(pattern, host_, ::getpid());
-    // NVIDIA's library may have it open, too: lines are added to the end.
+    // Other processes may have it open, too: lines are added to the end.
     const int file =
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (file >= 0) file_ = file;

@@ -7,7 +7,6 @@
 #include "interop/nccl/devices.h"
 #include "interop/nccl/execute.h"
 #include "interop/nccl/staged.h"
-#include "interop/nccl/stream_calls.h"
 
 namespace leeway::nccl {
 
@@ -44,9 +43,8 @@ bool on_streams(const std::shared_ptr<Comm>& comm, std::span<const Operation> op
     if (one.memory == Memory::streams) return true;
     any = any && one.memory == Memory::any;
   }
-  // Messages of length 0 go the way of those before, and with a hierarchy always the way of
-  // streams: a peer that is in the same node is never met on the other.
-  return any && (comm->lane_if_made() != nullptr || comm->hierarchy() != nullptr);
+  // Messages of length 0 go the way of those before.
+  return any && comm->lane_if_made() != nullptr;
 }
 
 // Operations that streams still wait for come before.
@@ -101,9 +99,8 @@ Code Group::run(const std::shared_ptr<Comm>& comm, const Operation& operation) {
   const std::shared_ptr<Communicator> communicator = comm->hold();
   if (communicator == nullptr) return comm->usable(title_of(operation.kind));
   if (on_streams(comm, {&operation, 1})) {
-    StreamCalls calls;
-    calls.add(comm, {operation});
-    return calls.enqueue();
+    const auto call = std::make_shared<StagedCall>(comm, std::vector{operation});
+    return enqueue({&call, 1});
   }
   if (comm->blocking() && !comm->staged())
     return comm->finish(operation, nccl::run(*communicator, operation));
@@ -224,17 +221,17 @@ std::vector<Group::Together> Group::gather_calls() {
 
 std::vector<Group::Started> Group::begin_operations(Code& code) {
   std::vector<Started> started;
-  StreamCalls calls;
+  std::vector<std::shared_ptr<StagedCall>> on_devices;
   for (Together& one : gather_calls()) {
     std::shared_ptr<Communicator> communicator = one.comm->hold();
     if (communicator == nullptr) continue;  // aborted since: the call was told, or will be
     if (on_streams(one.comm, one.operations)) {
-      calls.add(one.comm, one.operations);
+      on_devices.push_back(std::make_shared<StagedCall>(one.comm, std::move(one.operations)));
     } else {
       started.push_back(start(one.comm, std::move(communicator), std::move(one.operations)));
     }
   }
-  code = calls.enqueue();
+  if (!on_devices.empty()) code = enqueue(on_devices);
   return started;
 }
 

@@ -125,7 +125,6 @@ std::string way_of(const Communicator& communicator) {
 void leave_at_exit() {
   end_threads_at_exit();  // after what follows
   static const int registered = std::atexit([] {
-    Context::get().exiting = true;
     const auto comms = Context::get().registry.take_all();
     for (const auto& comm : comms) comm->begin_leaving();
     const auto end = std::chrono::steady_clock::now() + kExitTime;

@@ -58,11 +58,6 @@ struct Operation {
   // Of premul_sum: where the factor lies that streams write, read in their order. Null: options has
   // it.
   const void* factor = nullptr;
-  // Among which ranks: all, or the peers of a hierarchy, those of equal index in all nodes.
-  enum class Among : std::uint8_t { all, peers } among = Among::all;
-  // Of all_gather: elements from one rank's block to the next in `receive`. 0: count.
-  std::size_t pitch = 0;
-  bool by_nccl = false;  // a rule says so (policy.h)
 };
 
 }  // namespace leeway::nccl

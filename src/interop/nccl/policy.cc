@@ -71,10 +71,10 @@ bool Policy::Rule::concerns(const Group& group) const {
 
 std::string Policy::Rule::canonical() const {
   std::array<char, 128> head{};
-  std::snprintf(head.data(), head.size(), "%x %x %llu %llu %d %d %a %lld %d ", kinds, types,
+  std::snprintf(head.data(), head.size(), "%x %x %llu %llu %d %a %lld %d ", kinds, types,
                 static_cast<unsigned long long>(bytes_min),
-                static_cast<unsigned long long>(bytes_max), by_nccl ? 1 : 0,
-                static_cast<int>(outcome.delivery.kind), outcome.delivery.loss_max,
+                static_cast<unsigned long long>(bytes_max), static_cast<int>(outcome.delivery.kind),
+                outcome.delivery.loss_max,
                 static_cast<long long>(outcome.delivery.deadline.count()),
                 static_cast<int>(outcome.estimator));
   return head.data() + to_string(outcome.codec) + "\n";
@@ -82,7 +82,7 @@ std::string Policy::Rule::canonical() const {
 
 Policy::Rule Policy::Rule::effective() const {
   Rule out = *this;
-  if (by_nccl || outcome.delivery.kind == Delivery::Kind::exact) return out;
+  if (outcome.delivery.kind == Delivery::Kind::exact) return out;
   out.kinds = 0;
   for (int kind = 0; kind < kKindCount; ++kind) {
     if (reduces(static_cast<Kind>(kind))) out.kinds |= kinds & 1U << kind;
@@ -137,24 +137,10 @@ Policy Policy::of(const Group& group) const {
 const CollectiveOptions* Policy::find(Kind kind, ReduceOp op, DataType type,
                                       std::size_t bytes) const {
   if (rules_.empty() || !may_be_lossy(kind, op, type, bytes)) return nullptr;
-  const Rule* const rule = first(kind, type, bytes);
-  return rule != nullptr && !rule->by_nccl ? &rule->outcome : nullptr;
-}
-
-bool Policy::by_nccl(Kind kind, DataType type, std::size_t bytes) const {
-  const Rule* const rule = first(kind, type, bytes);
-  return rule != nullptr && rule->by_nccl;
-}
-
-bool Policy::says_nccl() const {
-  return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.by_nccl; });
-}
-
-const Policy::Rule* Policy::first(Kind kind, DataType type, std::size_t bytes) const {
   for (const Rule& rule : rules_) {
     if ((rule.kinds >> static_cast<int>(kind) & 1) == 0) continue;
     if ((rule.types >> static_cast<int>(type) & 1) == 0) continue;
-    if (bytes >= rule.bytes_min && bytes <= rule.bytes_max) return &rule;
+    if (bytes >= rule.bytes_min && bytes <= rule.bytes_max) return &rule.outcome;
   }
   return nullptr;
 }

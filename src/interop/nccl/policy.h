@@ -4,7 +4,6 @@
 //   all_reduce reduce_scatter | f32 bf16 | >=1MiB | comm=dp*,size=world -> best_effort(200ms) nvfp4
 //   operations                | types    | bytes  | communicators       -> delivery, codec,
 //   estimator
-//   all_to_all send recv -> nccl          NVIDIA's own library does it, on memory of streams
 //
 // '*' in place of a part, or nothing, matches all. Integers, FP8, f64, reductions other than sum,
 // avg and premul_sum, whatever only moves data, and less than 64 KiB stay exact in any case.
@@ -45,10 +44,6 @@ class Policy {
 
   // How this call is delivered, or null: exactly. `bytes`: of the whole tensor.
   const CollectiveOptions* find(Kind kind, ReduceOp op, DataType type, std::size_t bytes) const;
-  // NVIDIA's library does this call.
-  bool by_nccl(Kind kind, DataType type, std::size_t bytes) const;
-  // Some rule says so of some call.
-  bool says_nccl() const;
 
   // Texts about the rules that can never decide a call: which rule, and why.
   std::vector<std::string> idle_rules() const;
@@ -67,8 +62,7 @@ class Policy {
     bool world = false;
     std::optional<std::uint64_t> ordinal;
     CollectiveOptions outcome;
-    bool by_nccl = false;  // in place of it
-    std::string text;      // as it was written, for texts
+    std::string text;  // as it was written, for texts
 
     bool concerns(const Group& group) const;
     // Without the calls that stay exact in any case.
@@ -79,8 +73,6 @@ class Policy {
     std::string canonical() const;
   };
   friend class RuleParser;
-  // The first that matches, or null.
-  const Rule* first(Kind kind, DataType type, std::size_t bytes) const;
 
   std::vector<Rule> rules_;
 };

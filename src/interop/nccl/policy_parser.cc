@@ -217,10 +217,6 @@ Status RuleParser::communicator(std::string_view word, Rule& rule) {
 Status RuleParser::outcome(std::string_view part, Rule& rule) {
   const auto words = words_of(part);
   if (words.empty()) return wrong(part, "is no delivery; best_effort(200ms) is one");
-  if (words[0] == "nccl") {
-    rule.by_nccl = true;
-    return words.size() > 1 ? wrong(words[1], "stands behind nccl, which takes nothing") : Status();
-  }
   if (Status status = delivery(words[0], rule); !status.ok()) return status;
   if (words.size() > 3) return wrong(words[3], "is one word too many behind the arrow");
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -261,7 +257,7 @@ Status RuleParser::delivery(std::string_view word, Rule& rule) {
       return Status();
     }
   }
-  return wrong(word, "is no delivery; exact, best_effort(200ms), bounded(0.01,200ms) and nccl are");
+  return wrong(word, "is no delivery; exact, best_effort(200ms) and bounded(0.01,200ms) are");
 }
 
 }  // namespace leeway::nccl

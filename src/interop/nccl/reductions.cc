@@ -19,11 +19,6 @@ constexpr std::array<ReduceOp, Reductions::kFirstMade> kBuiltIn = {
     ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg};
 
 template <typename T>
-void put(void* memory, T value) {
-  std::memcpy(memory, &value, sizeof value);
-}
-
-template <typename T>
 T loaded(const void* memory) {
   T value;
   std::memcpy(&value, memory, sizeof value);
@@ -66,46 +61,6 @@ Scalar scalar_at(const void* memory, DataType type) {
       return double{codec::float_from_f8(loaded<F8E5M2>(memory))};
   }
   return 1;
-}
-
-leeway_nccl_enum number_of(DataType type) {
-  return static_cast<leeway_nccl_enum>(std::find(kTypes.begin(), kTypes.end(), type) -
-                                       kTypes.begin());
-}
-
-leeway_nccl_enum number_of(ReduceOp op) {
-  return static_cast<leeway_nccl_enum>(std::find(kBuiltIn.begin(), kBuiltIn.end(), op) -
-                                       kBuiltIn.begin());
-}
-
-void store_scalar(const Scalar& value, DataType type, void* memory) {
-  switch (type) {
-    case DataType::f32:
-      return put(memory, value.as<float>());
-    case DataType::f64:
-      return put(memory, value.as<double>());
-    case DataType::f16:
-      return put(memory, codec::half_from_float(value.as<float>()));
-    case DataType::bf16:
-      return put(memory, codec::bfloat16_from_float(value.as<float>()));
-    case DataType::i8:
-      return put(memory, value.as<std::int8_t>());
-    case DataType::i32:
-      return put(memory, value.as<std::int32_t>());
-    case DataType::i64:
-      return put(memory, value.as<std::int64_t>());
-    case DataType::u8:
-    case DataType::boolean:
-      return put(memory, value.as<std::uint8_t>());
-    case DataType::u32:
-      return put(memory, value.as<std::uint32_t>());
-    case DataType::u64:
-      return put(memory, value.as<std::uint64_t>());
-    case DataType::f8e4m3:
-      return put(memory, codec::f8e4m3_from_float(value.as<float>()));
-    case DataType::f8e5m2:
-      return put(memory, codec::f8e5m2_from_float(value.as<float>()));
-  }
 }
 
 leeway_nccl_enum Reductions::make(const void* memory, DataType type, bool later) {

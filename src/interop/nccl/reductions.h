@@ -17,14 +17,8 @@ namespace leeway::nccl {
 // ncclDataType_t; nothing where it is none.
 std::optional<DataType> type_of(leeway_nccl_enum type);
 
-// The other way: ncclDataType_t, and the ncclRedOp_t of a reduction that is built in.
-leeway_nccl_enum number_of(DataType type);
-leeway_nccl_enum number_of(ReduceOp op);
-
 // The number at `memory`, of this type.
 Scalar scalar_at(const void* memory, DataType type);
-// The other way.
-void store_scalar(const Scalar& value, DataType type, void* memory);
 
 class Reductions {
  public:

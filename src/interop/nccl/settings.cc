@@ -12,9 +12,9 @@ namespace leeway::nccl {
 namespace {
 
 // NCCL_DEBUG and NCCL_DEBUG_FILE are read by debug.cc.
-constexpr std::array<std::string_view, 8> kUnderstood = {
-    "NCCL_CHECK_POINTERS", "NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_DEBUG",
-    "NCCL_DEBUG_FILE",     "NCCL_HOSTID",        "NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME"};
+constexpr std::array<std::string_view, 7> kUnderstood = {
+    "NCCL_CHECK_POINTERS", "NCCL_COMM_BLOCKING", "NCCL_COMM_ID",      "NCCL_DEBUG",
+    "NCCL_DEBUG_FILE",     "NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME"};
 
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
@@ -67,7 +67,7 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
 Status refuse_empty(const Settings::Lookup& variable) {
   for (const char* const name :
        {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
-        "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS", "LEEWAY_NCCL_REAL", "LEEWAY_NCCL_VERSION"}) {
+        "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS", "LEEWAY_NCCL_VERSION"}) {
     const char* const value = variable(name);
     if (value == nullptr || *value != '\0') continue;
     return Status::error(StatusCode::kInvalidArgument,
@@ -108,7 +108,6 @@ Status read_leeways(const Settings::Lookup& variable, Settings& out) {
   out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
   out.policy = text("LEEWAY_NCCL_POLICY");
   out.trace = text("LEEWAY_NCCL_TRACE");
-  out.real_nccl = text("LEEWAY_NCCL_REAL");
   return read_switch(variable, "LEEWAY_NCCL_SEAL", out.seal);
 }
 
@@ -119,7 +118,6 @@ Status read_nccls(const Settings::Lookup& variable, Settings& out) {
   };
   out.interfaces = text("NCCL_SOCKET_IFNAME");
   out.meeting_place = text("NCCL_COMM_ID");
-  out.host_id = text("NCCL_HOSTID");
   if (const std::string value = text("NCCL_SOCKET_FAMILY"); !value.empty()) {
     if (value != "AF_INET" && value != "AF_INET6")
       return wrong("NCCL_SOCKET_FAMILY", value.c_str(), "AF_INET or AF_INET6");

@@ -23,9 +23,7 @@ struct Settings {
   bool join_timeout_given = false;  // LEEWAY_JOIN_TIMEOUT_MS
   std::size_t staging_mib = 32;     // LEEWAY_NCCL_STAGING: pinned memory of each device
   unsigned multiprocessors = 12;    // LEEWAY_NCCL_SMS: of a device, for kernels of codecs
-  std::string real_nccl;            // LEEWAY_NCCL_REAL: NVIDIA's library; see hierarchy/real.h
   bool check_pointers = false;      // NCCL_CHECK_POINTERS
-  std::string host_id;              // NCCL_HOSTID
   std::optional<bool> blocking;     // NCCL_COMM_BLOCKING; wins over what programs ask for
   std::string interfaces;           // NCCL_SOCKET_IFNAME
   Family family = Family::any;      // NCCL_SOCKET_FAMILY

@@ -13,10 +13,7 @@ namespace leeway::nccl {
 namespace {
 
 std::vector<StagedPart> parts_of(const Comm& comm, std::span<const Operation> operations) {
-  if (operations.size() == 1) {
-    const Comm::Team team = comm.team(operations.front().among);
-    return cut(operations.front(), team.rank, team.size);
-  }
+  if (operations.size() == 1) return cut(operations.front(), comm.rank(), comm.size());
   return {cut_messages(operations)};
 }
 
@@ -46,11 +43,12 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
-}  // namespace
-
+// The answer of a call whose work could not be enqueued.
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
+
+}  // namespace
 
 StagedCall::StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operations)
     : comm_(std::move(comm)),
@@ -76,11 +74,10 @@ std::vector<device::Step> StagedCall::steps() {
 
 const device_codec::Kernels* StagedCall::kernels() const {
   const Operation& operation = operations_.front();
-  const Comm::Team team = comm_->team(operation.among);
   if (operations_.size() > 1 || operation.memory != Operation::Memory::streams ||
       !reduces(operation.kind) || operation.factor != nullptr ||
       !device_codec::StreamPayload::supports(operation.options.codec, operation.type,
-                                             operation.options.op, team.size))
+                                             operation.options.op, comm_->size()))
     return nullptr;
   for (const void* const memory : {operation.send, static_cast<const void*>(operation.receive)}) {
     if (memory == nullptr) continue;
@@ -98,8 +95,7 @@ const device_codec::Kernels* StagedCall::kernels() const {
 void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                         device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;
-  const Comm::Team team = comm_->team(operation.among);
-  const auto ranks = static_cast<std::size_t>(team.size);
+  const auto ranks = static_cast<std::size_t>(comm_->size());
   const bool blocks = operation.kind == Kind::reduce_scatter;
   const auto memory = [](const std::vector<device::Copy>& copies) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): of the device
@@ -107,7 +103,7 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
   };
   device_codec::StreamPayload::Call call{.codec = operation.options.codec,
                                          .type = operation.type,
-                                         .size = team.size,
+                                         .size = comm_->size(),
                                          .elements = operation.count * (blocks ? ranks : 1),
                                          .block_elements = operation.count,
                                          .spreads = operation.kind == Kind::all_reduce,
@@ -119,7 +115,7 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
   if (call.spreads)
     call.block_elements =
         std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));
-  const bool owns = operation.kind != Kind::reduce || operation.peer == team.rank;
+  const bool owns = operation.kind != Kind::reduce || operation.peer == comm_->rank();
   if (!owns) call.block_elements = 0;
   const auto payload = std::make_shared<device_codec::StreamPayload>(
       kernels, call,
@@ -167,22 +163,20 @@ void StagedCall::run(const std::function<Work()>& start, const std::function<voi
     return begun_;
   }();
   if (!begun) begin();  // of a replay
-  const Status before = comm_->state_before(operations_.front().among);
-  const auto work = std::make_shared<Work>(before.ok() ? start() : Work());
-  const auto end = [self = shared_from_this(), work, before, done] {
+  const auto work = std::make_shared<Work>(start());
+  const auto end = [self = shared_from_this(), work, done] {
     const Result<CollectiveReport> outcome =
         work->valid() ? work->wait()
-        : before.ok() ? Status::error(StatusCode::kCancelled, "the communicator was aborted")
-                      : before;
+                      : Status::error(StatusCode::kCancelled, "the communicator was aborted");
     self->ended(outcome);
-    self->comm_->let_go([done, ok = outcome.ok()] { done(ok); });
+    done(outcome.ok());
   };
   if (!work->valid()) return end();
   work->on_done(end);
 }
 
 Work StagedCall::start(std::size_t index, std::byte* staging) {
-  const std::shared_ptr<Communicator> communicator = comm_->hold(operations_.front().among);
+  const std::shared_ptr<Communicator> communicator = comm_->hold();
   if (communicator == nullptr) return {};
   const StagedPart& part = parts_[index];
   if (part.factor_at != StagedPart::kNone)
@@ -199,7 +193,7 @@ Work StagedCall::start(std::size_t index, std::byte* staging) {
 }
 
 Work StagedCall::start_encoded(std::size_t index, device_codec::StreamPayload& payload) {
-  const std::shared_ptr<Communicator> communicator = comm_->hold(operations_.front().among);
+  const std::shared_ptr<Communicator> communicator = comm_->hold();
   if (communicator == nullptr) return {};
   Operation operation = parts_[index].pieces.front().operation;
   operation.send = operation.receive = nullptr;

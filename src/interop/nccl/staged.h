@@ -78,9 +78,6 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   Scalar factor_ = 1;  // as the first part found it in stream order
 };
 
-// What a call answers whose work could not be enqueued.
-Code code_of_enqueue(const Status& status);
-
 // Enqueues calls on device memory, side by side.
 Code enqueue(std::span<const std::shared_ptr<StagedCall>> calls);
 

@@ -188,14 +188,6 @@ Code cuDeviceGet(Ordinal* device, int ordinal) {
   return kSuccess;
 }
 
-// Devices have busses of their own.
-Code cuDeviceGetAttribute(int* value, int attribute, Ordinal device) {
-  ENTER(cuDeviceGetAttribute);
-  if (device < 0 || device >= self->devices) return kInvalidDevice;
-  *value = attribute == kAttributePciBus ? device + 1 : 0;
-  return kSuccess;
-}
-
 Code cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
   ENTER(cuDevicePrimaryCtxRetain);
   if (device < 0 || device >= self->devices) return kInvalidDevice;
@@ -248,31 +240,6 @@ Code cuMemFree(Address memory) {
   if (device < 0) return kInvalidValue;
   self->machine.synchronize(device);
   return self->memory.free(memory) ? kSuccess : kInvalidValue;
-}
-
-// The address is there at once. What reads it before the stream is there reads the pattern.
-Code cuMemAllocAsync(Address* memory, std::size_t bytes, StreamHandle stream) {
-  ENTER(cuMemAllocAsync);
-  if (stream_of(stream) == nullptr) return kInvalidContext;
-  if (bytes == 0) return kInvalidValue;
-  *memory = self->memory.allocate(stream_of(stream)->device, bytes);
-  return *memory == 0 ? kNoMemory : kSuccess;
-}
-
-// Memory of a graph stays as long as the graph, since every launch uses it.
-Code cuMemFreeAsync(Address memory, StreamHandle handle) {
-  ENTER(cuMemFreeAsync);
-  const auto stream = stream_of(handle);
-  if (stream == nullptr) return kInvalidContext;
-  if (self->memory.kind_of(memory).device < 0) return kInvalidValue;
-  const auto free = [self, memory] { (void)self->memory.free(memory); };
-  if (const auto capture = self->machine.capture_of(*stream); capture != nullptr) {
-    capture->body->at_end.emplace_back(free);
-    return kSuccess;
-  }
-  Work work;
-  work.run = free;
-  return enqueue("cuMemFreeAsync", handle, std::move(work));
 }
 
 Code cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {

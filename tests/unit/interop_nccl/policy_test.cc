@@ -67,7 +67,7 @@ TEST(NcclPolicy, SaysWhichRulesDecideNothing) {
   EXPECT_THAT(idle("* | * | >=2MiB <=1MiB -> exact"), ElementsAre(HasSubstr("no size")));
   EXPECT_THAT(idle("* -> exact; all_reduce -> best_effort(1s)"),
               ElementsAre(HasSubstr("rule 1 takes all its calls")));
-  EXPECT_THAT(idle("* | * | >=1KiB | comm=dp* -> exact\nall_reduce | * | * | comm=dp* -> nccl\n"
+  EXPECT_THAT(idle("* | * | >=1KiB | comm=dp* -> exact\nall_reduce | * | * | comm=dp* -> exact\n"
                    "* | * | * | comm=dp*,size=4 -> best_effort(1s)"),
               ElementsAre(AllOf(HasSubstr("rule 3"), HasSubstr("rule 1 takes all its calls"))));
 }
@@ -75,24 +75,10 @@ TEST(NcclPolicy, SaysWhichRulesDecideNothing) {
 TEST(NcclPolicy, ARuleThatDecidesSomethingIsNotIdle) {
   for (const char* const rules :
        {"", "* -> best_effort(1s)", "all_gather -> exact; * -> best_effort(1s)",
-        "send recv -> nccl; * -> exact", "all_reduce | f32 -> exact; all_reduce -> best_effort(1s)",
+        "all_reduce | f32 -> exact; all_reduce -> best_effort(1s)",
         "* | * | * | comm=dp* -> exact; * | * | * | comm=tp* -> best_effort(1s)",
         "* | * | * | size=4 -> exact; * | * | * | size=world -> best_effort(1s)"})
     EXPECT_THAT(parsed(rules).idle_rules(), IsEmpty()) << rules;
-}
-
-TEST(NcclPolicy, ARuleMaySayNccl) {
-  const Policy policy = parsed("all_reduce | f32 | >=1MiB -> exact; all_reduce send -> nccl");
-  EXPECT_TRUE(policy.says_nccl());
-  EXPECT_FALSE(policy.by_nccl(Kind::all_reduce, DataType::f32, kMiB));
-  EXPECT_TRUE(policy.by_nccl(Kind::all_reduce, DataType::f32, kMiB - 1));
-  EXPECT_TRUE(policy.by_nccl(Kind::send, DataType::u8, 0));
-  EXPECT_FALSE(policy.by_nccl(Kind::recv, DataType::u8, 0));
-  EXPECT_EQ(sum_of(policy, kMiB - 1), nullptr);
-  EXPECT_FALSE(parsed("* -> exact").says_nccl());
-  EXPECT_NE(policy.fingerprint(), parsed("* -> exact").fingerprint());
-  EXPECT_NE(parsed("* -> nccl").fingerprint(), parsed("* -> exact").fingerprint());
-  EXPECT_THAT(Policy::parse("* -> nccl nvfp4").status().c_str(), HasSubstr("column 11"));
 }
 
 TEST(NcclPolicy, SomeThingsStayExactWhateverARuleSays) {

@@ -68,21 +68,6 @@ TEST(NcclReductions, ScalarsOfAllTypesAreRead) {
   EXPECT_EQ(scalar(0.1, DataType::f64), Scalar(0.1));
 }
 
-TEST(NcclReductions, ScalarsOfAllTypesAreStored) {
-  for (leeway_nccl_enum number = 0; number < 12; ++number) {
-    const DataType type = *type_of(number);
-    double memory = 0;
-    store_scalar(3, type, &memory);
-    EXPECT_EQ(scalar_at(&memory, type).as<double>(), 3.0) << to_string(type);
-  }
-}
-
-TEST(NcclReductions, NumbersAreFoundBack) {
-  for (leeway_nccl_enum type = 0; type < 12; ++type) EXPECT_EQ(number_of(*type_of(type)), type);
-  EXPECT_EQ(number_of(ReduceOp::sum), 0);
-  EXPECT_EQ(number_of(ReduceOp::avg), 4);
-}
-
 TEST(NcclReductions, TypesHaveNcclsNumbers) {
   EXPECT_EQ(type_of(0), DataType::i8);
   EXPECT_EQ(type_of(7), DataType::f32);

@@ -57,12 +57,10 @@ TEST(NcclSettings, NcclsVariablesKeepTheirMeaning) {
                               {"NCCL_SOCKET_IFNAME", "^docker"},
                               {"NCCL_COMM_BLOCKING", "0"},
                               {"NCCL_COMM_ID", "host:1"},
-                              {"NCCL_HOSTID", "left"},
                               {"NCCL_CHECK_POINTERS", "1"}});
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings->family, Settings::Family::v6);
   EXPECT_EQ(settings->interfaces, "^docker");
-  EXPECT_EQ(settings->host_id, "left");
   EXPECT_EQ(settings->blocking, false);
   EXPECT_EQ(settings->meeting_place, "host:1");
   EXPECT_TRUE(settings->check_pointers);
@@ -81,9 +79,9 @@ TEST(NcclSettings, WrongOnesAreQuoted) {
 }
 
 TEST(NcclSettings, OtherVariablesAreNamedOnce) {
-  const char* const environment[] = {"PATH=/bin",        "NCCL_PROTO=LL", "NCCL_ALGO=Ring",
-                                     "NCCL_DEBUG=INFO",  "NCCLX=1",       "NCCL_HOSTID=a",
-                                     "NCCL_COMM_ID=h:1", nullptr};
+  const char* const environment[] = {
+      "PATH=/bin", "NCCL_PROTO=LL",    "NCCL_ALGO=Ring", "NCCL_DEBUG=INFO",
+      "NCCLX=1",   "NCCL_COMM_ID=h:1", nullptr};
   EXPECT_THAT(ignored_variables(environment), ElementsAre("NCCL_ALGO", "NCCL_PROTO"));
 }
 
