@@ -250,7 +250,6 @@ class NcclLibrary final : public Library {
 
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting) {
   const auto set = [](const char* name, const char* value) { ::setenv(name, value, 1); };
-  set("LEEWAY_NCCL_REAL", "none");
   switch (program.route) {
     case Route::automatic:
     case Route::inproc:
