@@ -228,7 +228,23 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
     return finish_receive(now, round, kind, peer);
   }
   if (round.told.by != kNoRank) return end_as_told(now, round);
+  if (may_mean_another(round, peer)) {
+    if (round.inquire_at == Instant::infinite_future()) arm_inquiry(now, round);
+    return timers_.arm_link(peer, round.inquire_at);
+  }
   finish(now, round, left_early(config_.self, round, kind, peer, config_.names), {peer});
+}
+
+// A peer that has ended the operation well, and owed us packets of it, means another one. What that
+// is it says no more. A rank that waits for us in it does.
+bool Endpoint::may_mean_another(const Round& round, Rank peer) const {
+  if (round.plan->point_to_point() || links_[peer].gone) return false;
+  if (round.inquiries < kInquiriesAnswered) return true;
+  for (Rank other = 0; other < config_.size; ++other) {
+    if (other == config_.self || links_[other].gone) continue;
+    if (!links_[other].has_opened(round.number, /*message=*/false)) return true;
+  }
+  return false;
 }
 
 // An exact operation cannot go on without the peer at which it failed.
