@@ -189,17 +189,19 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 // One value per call. Ranks of a collective must give the first of these alike, and each rank
 // chooses the others for itself, over every transport:
 //
-//   must be equal    the operation, its data type, root, elements and blocks (not their gaps), op,
-//                    delivery.kind, spread, codec, spread_codec (format and what a receiver needs
-//                    to read it, not rounding), estimator, confirm_use
+//   must be equal    the operation, its data type, root, elements (0 among them) and blocks (not
+//                    their gaps), op, delivery.kind, spread, codec, spread_codec (format and what a
+//                    receiver needs to read it, not rounding), estimator, confirm_use
 //   may differ       delivery.deadline, delivery.loss_max, factor, weight, owner_weights,
 //                    keep_non_finite, residual, control_variate, in place or not, and, unless calls
 //                    go by sites or lanes (Options::site, Options::lanes), source and sink
 //
 // A difference fails the collective with kMismatch on all ranks, and the next one is right. The
-// text names two ranks and what each has. (A rank that waits for nobody may be done before it is
-// found: the root of a small broadcast or scatter, a sender to another root.) A collective that one
-// rank refuses, say with kInvalidArgument, fails on the others, too.
+// text names two ranks and what each has. (A rank may be done before it is found where all that it
+// waits for call as it does: the root of a small broadcast or scatter waits for nobody, and nor
+// does a sender to another root; a receiver waits for the root alone.) A collective that one rank
+// refuses, say with kInvalidArgument, fails on the others, too. A collective of no elements ends
+// when all ranks have come to it, as a barrier does, and by its delivery where one does not come.
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;  // of reductions
   // premul_sum: what this rank's contribution is multiplied by; ranks may differ. A value of the

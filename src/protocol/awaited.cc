@@ -20,6 +20,9 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
+// From this inquiry on there was time for answers to the one before.
+constexpr std::uint32_t kInquiriesAnswered = 2;
+
 Duration silence_of(const Link& link, Instant now) {
   return link.heard ? link.silence(now) : Duration::max();
 }

@@ -15,9 +15,6 @@ inline Rank known_as(std::span<const Rank> names, Rank rank) {
   return rank < names.size() ? names[rank] : rank;
 }
 
-// From this inquiry of a round on there was time for answers to the one before.
-inline constexpr std::uint32_t kInquiriesAnswered = 2;
-
 struct Awaited {
   Rank peer = kNoRank;  // kNoRank: nobody
   FlowKind kind = FlowKind::reduce;
