@@ -193,9 +193,9 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 // Options of one call. Some must be equal on all ranks of a collective; each rank chooses the
 // others for itself. This holds over every transport:
 //
-//   must be equal    the operation, its data type, root, elements and blocks (not their gaps), op,
-//                    delivery.kind, spread, codec, spread_codec (format and what a receiver needs
-//                    to read it, not rounding), estimator, confirm_use
+//   must be equal    the operation, its data type, root, elements (0 among them) and blocks (not
+//                    their gaps), op, delivery.kind, spread, codec, spread_codec (format and what a
+//                    receiver needs to read it, not rounding), estimator, confirm_use
 //   may differ       delivery.deadline, delivery.loss_max, factor, weight, owner_weights,
 //                    keep_non_finite, residual, control_variate, in place or not, and, unless calls
 //                    go by sites or lanes (Options::site, Options::lanes), source and sink; and
@@ -203,10 +203,12 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 //                    calls, spread and spread_codec in all but all_reduce
 //
 // A difference fails the collective with kMismatch on all ranks; the next collective is not
-// affected. The text names two ranks and what each has. (A rank that waits for nobody may be done
-// before the difference is found: the root of a small broadcast or scatter, or a rank that sends to
-// another root.) If one rank refuses a collective, say with kInvalidArgument, it fails on the
-// others too.
+// affected. The text names two ranks and what each has. A rank may be done before the difference is
+// found, if all ranks that it waits for call as it does: the root of a small broadcast or scatter
+// waits for no rank, nor does a rank that sends to another root; a receiver waits for the root
+// alone. If one rank refuses a collective, say with kInvalidArgument, it fails on the others too. A
+// collective of no elements ends when all ranks have come to it, as a barrier does. If a rank does
+// not come, it ends as its delivery class says.
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;  // reductions only
   // premul_sum only: the number that multiplies this rank's contribution; ranks may differ. For

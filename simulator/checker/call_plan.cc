@@ -27,6 +27,7 @@ bool is_known(OperationKind kind) {
 
 bool is_covered(const collective::OperationSpec& spec) {
   if (!is_known(spec.kind) || spec.input.dtype != DataType::f32) return false;
+  if (collective::is_empty(spec)) return false;  // as a barrier: it has no contents
   if (collective::has_automatic_codec(spec.options)) return false;
   return spec.options.op == ReduceOp::sum || spec.options.op == ReduceOp::avg;
 }

@@ -146,13 +146,13 @@ Status Engine::agree_on_payload(Request& request) {
   const schedule::ChunkQueue chunks;
   const std::uint32_t number = number_of(request).value_or(
       endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size()));
-  plan_collective(request, endpoint_,
-                  {.number = number,
-                   .meter = meter,
-                   .own_chunks = chunks,
-                   .barrier = nullptr,
-                   .payload = nullptr},
-                  plan);
+  plan_halves(request.spec, request.submitted, endpoint_,
+              {.number = number,
+               .meter = meter,
+               .own_chunks = chunks,
+               .barrier = nullptr,
+               .payload = nullptr},
+              plan);
   auto agreement = std::make_shared<PayloadAgreement>();
   *agreement = {options.source, options.sink, layout_of(plan, endpoint_, number), {}};
   if (Status status = options.source->begin(agreement->layout); !status.ok()) return status;
@@ -165,7 +165,7 @@ Status Engine::agree_on_payload(Request& request) {
                          agreement->layout.landing_bytes());
   }
   agreement->landing = *landing;
-  request.payload = std::move(agreement);
+  if (!is_empty(request.spec)) request.payload = std::move(agreement);
   return Status();
 }
 

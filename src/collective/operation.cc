@@ -186,7 +186,11 @@ void Operation::on_done(const Status& status, Instant now) {
     report.deadline_cut |= phase.deadline_cut || phase.cut_elsewhere() != kNoRank;
   }
   report.codec = request_->spec.options.codec;
-  if (plan_.round.phase(FlowKind::reduce).active) {
+  if (is_empty(request_->spec)) {
+    const auto size = static_cast<std::uint32_t>(plan_.size);
+    if (has_reduce_half(request_->spec.kind))
+      report.contributors = {size, static_cast<double>(size), std::vector<std::uint64_t>(size + 1)};
+  } else if (plan_.round.phase(FlowKind::reduce).active) {
     reduction_.fill_report(report);
     request_->units = reduction_.units();
   }

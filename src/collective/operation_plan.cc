@@ -32,9 +32,8 @@ std::byte* bytes_of(const void* data) {
 
 // Element type of the tensors.
 DataType dtype_of(const OperationSpec& spec) {
-  if (spec.kind == OperationKind::send) return spec.input.dtype;
-  if (spec.kind == OperationKind::recv) return spec.output.dtype;
-  return spec.input.data != nullptr || spec.elsewhere() ? spec.input.dtype : spec.output.dtype;
+  const bool from_output = spec.kind == OperationKind::scatter || spec.kind == OperationKind::recv;
+  return from_output ? spec.output.dtype : spec.input.dtype;
 }
 
 // Codec of the spread half, or of data that is only moved.
@@ -279,8 +278,7 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
                  spec.kind == OperationKind::broadcast ||
                  spec.kind == OperationKind::replica_broadcast;
   spread.copy_input = is_small(spec) && spread.same_block && !spread.elsewhere;
-  spread.tells_empty =
-      point_to_point(spec.kind) || (spec.kind == OperationKind::all_to_all && spec.uneven());
+  spread.tells_empty = point_to_point(spec.kind) || agreed_count(spec) == 0;
   spread.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / plan.size;
   spread.send.assign(plan.size, {});
   spread.receive.assign(plan.size, {});
@@ -420,16 +418,34 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
 // other's work: through one rank it is 2 (N - 1), and that saves more than the second hop takes.
 // Between hosts the first way is shorter.
 bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
-  return spec.kind == OperationKind::barrier && config.one_host && config.size > 2;
+  const bool meets = spec.kind == OperationKind::barrier || is_empty(spec);
+  return meets && spec.options.delivery.kind == Delivery::Kind::exact && config.one_host &&
+         config.size > 2;
+}
+
+// Without elements ranks only meet, in the call's class: an empty packet from each to each.
+OperationSpec as_meeting(const OperationSpec& empty) {
+  OperationSpec meeting{.kind = OperationKind::all_gather};
+  meeting.input.dtype = meeting.output.dtype = DataType::u8;
+  meeting.options.delivery = empty.options.delivery;
+  meeting.contents = empty.contents;
+  meeting.lenient = empty.lenient;
+  return meeting;
 }
 
 // An all_reduce of one byte, which has one owner.
-OperationSpec as_sum(const OperationSpec& barrier, std::byte* bytes) {
-  OperationSpec sum = barrier;
+OperationSpec as_sum(const OperationSpec& meeting, std::byte* bytes) {
+  OperationSpec sum = meeting;
   sum.kind = OperationKind::all_reduce;
   sum.input = {bytes, 1, DataType::u8};
   sum.output = {bytes + 1, 1, DataType::u8};
   return sum;
+}
+
+}  // namespace
+
+Instant overdue_at(Instant submitted, Duration deadline) {
+  return deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
 }
 
 void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::Endpoint& endpoint,
@@ -452,12 +468,6 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
   place_blocks(spec, context.barrier, plan);
   plan_spread_phase(spec, endpoint.config(), FlowKind::spread, plan);
   if (plan.spread.streaming) plan.round.phase(FlowKind::spread).queue = &context.own_chunks;
-}
-
-}  // namespace
-
-Instant overdue_at(Instant submitted, Duration deadline) {
-  return deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
 }
 
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config) {
@@ -508,12 +518,16 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan) {
   if (request.spec.stands_in || request.spec.forfeit != nullptr)
     return plan_stand_in(request, endpoint, plan);
-  if (!goes_through_one_rank(request.spec, endpoint.config()))
-    return plan_halves(request.spec, request.submitted, endpoint, context, plan);
-  const OperationSpec sum = as_sum(request.spec, context.barrier);
-  plan_halves(sum, request.submitted, endpoint, context, plan);
-  plan.round.tag.operation = request.spec.kind;
-  plan.round.name = to_string(request.spec.kind);
+  const OperationSpec& spec = request.spec;
+  const bool by_one = goes_through_one_rank(spec, endpoint.config());
+  const bool empty = is_empty(spec);
+  if (!by_one && !empty) return plan_halves(spec, request.submitted, endpoint, context, plan);
+  OperationSpec meeting = empty ? as_meeting(spec) : spec;
+  if (by_one) meeting = as_sum(meeting, context.barrier);
+  plan_halves(meeting, request.submitted, endpoint, context, plan);
+  if (empty) plan.round.tag = tag_of(spec);
+  plan.round.tag.operation = spec.kind;
+  plan.round.name = to_string(spec.kind);
 }
 
 void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan) {

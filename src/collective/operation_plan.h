@@ -142,6 +142,10 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 // memory serves again.
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan);
+// The same without what a barrier, or a call without elements, does in its stead: how the elements
+// are cut.
+void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::Endpoint& endpoint,
+                 const PlanContext& context, OperationPlan& plan);
 // The same for a message (send or recv).
 void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan);
 

@@ -379,6 +379,13 @@ bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && is_collective(kind));
 }
 
+// (An uneven all_to_all may have elements for some ranks alone.)
+bool is_empty(const OperationSpec& spec) {
+  const bool in_pairs = spec.kind == OperationKind::all_to_all && spec.uneven();
+  return is_collective(spec.kind) && spec.kind != OperationKind::barrier && !in_pairs &&
+         agreed_count(spec) == 0;
+}
+
 bool is_sum(ReduceOp op) {
   return op == ReduceOp::sum || op == ReduceOp::avg || op == ReduceOp::premul_sum;
 }

@@ -72,6 +72,8 @@ bool point_to_point(OperationKind kind);  // a message: send or recv
 bool is_collective(OperationKind kind);
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
+// A collective of no elements: of this rank, and of all where these call alike.
+bool is_empty(const OperationSpec& spec);
 bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy classes are defined for
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);

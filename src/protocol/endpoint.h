@@ -405,6 +405,9 @@ class Endpoint {
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
+  bool may_mean_another(const Round& round, FlowKind kind, Rank peer) const;
+  void ask_what_they_mean(Instant now, Round& round, FlowKind kind, Rank peer);
+  bool probe_present();
   void end_as_told(Instant now, Round& round);
   void give_message_up(const Round& round);
   void answer_receives(Rank from, const wire::Report& report);

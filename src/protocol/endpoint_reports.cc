@@ -240,6 +240,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
     ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
+      flow.tries = 0;
       timers_.arm_link(from, now + links_[from].quiet_time(round.plan->phases[k].gives_up()));
     }
   }

@@ -140,18 +140,23 @@ void Endpoint::arm_inquiry(Instant now, Round& round) {
   timers_.arm_round(round, round.inquire_at);
 }
 
+// False: all have left.
+bool Endpoint::probe_present() {
+  bool any = false;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer == config_.self || links_[peer].gone) continue;
+    probe(peer);
+    any = true;
+  }
+  return any;
+}
+
 // The operation stalls, perhaps for a rank that it exchanges no packets with (WIRE 2.9). Reports
 // tell which rank has not opened it, and which one means another operation.
 void Endpoint::inquire(Instant now, Round& round) {
   round.inquire_at = Instant::infinite_future();
   if (round.done) return;
-  bool asked = false;
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer == config_.self || links_[peer].gone) continue;
-    links_[peer].probe_due = asked = true;
-    outbox_.queue_control(peer);
-  }
-  if (!asked) return;  // all have left: the deadline ends it
+  if (!probe_present()) return;  // all have left: the deadline ends it
   ++round.inquiries;
   arm_inquiry(now, round);
 }
@@ -230,7 +235,32 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
     return finish_receive(now, round, kind, peer);
   }
   if (round.told.by != kNoRank) return end_as_told(now, round);
+  if (may_mean_another(round, kind, peer)) return ask_what_they_mean(now, round, kind, peer);
   finish(now, round, left_early(config_.self, round, kind, peer, config_.names), {peer});
+}
+
+// A peer that has ended the operation well, and owed us all packets of it, means another one. What
+// that is it says no more; a rank that waits for us in it does.
+bool Endpoint::may_mean_another(const Round& round, FlowKind kind, Rank peer) const {
+  const ReceiveFlow& flow = round.receive(kind, peer);
+  if (round.plan->point_to_point() || links_[peer].gone || flow.arrived_count > 0) return false;
+  if (flow.tries < kFruitlessMost) return true;
+  for (Rank other = 0; other < config_.size; ++other) {
+    if (other == config_.self || links_[other].gone) continue;
+    if (!links_[other].has_opened(round.number, /*message=*/false)) return true;
+  }
+  return false;
+}
+
+void Endpoint::ask_what_they_mean(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  const RoundTrip& rtt = links_[peer].rtt();
+  if (now >= flow.ask_at + rtt.timeout(flow.tries)) {
+    probe_present();
+    flow.ask_at = now;
+    ++flow.tries;
+  }
+  timers_.arm_link(peer, flow.ask_at + rtt.timeout(flow.tries));
 }
 
 // An exact operation cannot go on without the peer at which it failed.

@@ -21,14 +21,16 @@ std::string_view to_string(Kind kind) {
 
 std::string_view to_string(Difference difference) {
   constexpr std::array<std::string_view, kDifferences> kNames = {
-      "count",     "size",   "type",  "op",          "kind",   "delivery",
-      "estimator", "spread", "codec", "confirm_use", "refused"};
+      "count",    "size",      "nothing", "type",  "op",          "kind",
+      "delivery", "estimator", "spread",  "codec", "confirm_use", "refused"};
   return kNames[static_cast<std::size_t>(difference)];
 }
 
 Step differing(const Step& step, bool among) {
   Step own = step;
-  own.kind = Kind::all_reduce;
+  // What moves data one way alone finds out differently that a rank has nothing.
+  own.kind = step.difference == Difference::nothing ? static_cast<Kind>(step.salt / 4 % 8)
+                                                    : Kind::all_reduce;
   own.type = DataType::f32;
   own.op = ReduceOp::sum;
   own.in_place = false;
@@ -47,6 +49,9 @@ Step differing(const Step& step, bool among) {
       break;
     case Difference::size:
       own.count = step.count < 5'000 ? 600'000 : 300;
+      break;
+    case Difference::nothing:
+      own.count = 0;
       break;
     case Difference::type:
       own.type = kTypes[choice];
@@ -78,6 +83,20 @@ Step differing(const Step& step, bool among) {
       break;
   }
   return own;
+}
+
+bool may_be_done_first(const Step& step, int rank) {
+  const Step call = differing(step, false);
+  switch (call.kind) {
+    case Kind::broadcast:
+    case Kind::scatter:
+      return (step.who >> call.root & 1) == 0;
+    case Kind::reduce:
+    case Kind::gather:
+      return rank != call.root;
+    default:
+      return false;
+  }
 }
 
 std::string_view to_string(Front front) {

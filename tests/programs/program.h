@@ -70,7 +70,8 @@ constexpr bool is_reduction(Kind kind) {
 // The argument of a call in which one rank differs from the others.
 enum class Difference : std::uint8_t {
   count = 0,
-  size,  // so different that the call may go another way
+  size,     // so different that the call may go another way
+  nothing,  // no elements
   type,
   op,
   kind,
@@ -81,7 +82,7 @@ enum class Difference : std::uint8_t {
   confirm_use,
   refused,  // its call makes no sense
 };
-inline constexpr std::size_t kDifferences = 11;
+inline constexpr std::size_t kDifferences = 12;
 std::string_view to_string(Difference difference);
 
 // One message. Ranks are the communicator's.
@@ -153,6 +154,9 @@ struct Step {
 
 // The call that a rank makes in a mismatch: one that is `among` those that differ, or another one.
 Step differing(const Step& step, bool among);
+// Whether one of the other ranks may be done with its call before it is found out: what it waits
+// for are ranks that call as it does.
+bool may_be_done_first(const Step& step, int rank);
 
 // Which library interface the calls go through.
 enum class Front : std::uint8_t { cpp, c, nccl };
