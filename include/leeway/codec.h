@@ -1,8 +1,8 @@
 // Payload formats: how the elements of a float32, float16 or bfloat16 tensor travel.
 //
 // Each packet decodes alone. Element and scale formats, wire layouts and rounding rules are
-// specified in src/codec/README.md; `leeway codec list` prints bits per element and measured error
-// of each.
+// specified in src/math/codec/README.md; `leeway codec list` prints bits per element and measured
+// error of each.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 // counts, and for the automatic threshold measured latencies. These travel in exact all-reduces of
 // a few 10 KB that begin at fixed steps and are read some steps later. So all ranks must take the
 // same steps, and none may issue another collective of the same communicator at the same time as
-// next_micro_batch(). The method: src/budget/README.md.
+// next_micro_batch(). The method: src/math/budget/README.md.
 #pragma once
 
 #include <chrono>

@@ -20,7 +20,7 @@
 //
 // Off unless used, because it is biased: a carried gradient is that of the step before, and its
 // rank weighs double where it arrives and nothing where it missed. Formulas and measurements:
-// src/estimate/README.md, "Late work". Do not combine it with horvitz_thompson or augmented on
+// src/math/estimate/README.md, "Late work". Do not combine it with horvitz_thompson or augmented on
 // shards of one packet: their weights 1/q compensate for lost packets already.
 //
 // It costs a copy of the gradient in memory and in time, and a round trip per reduction

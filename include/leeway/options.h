@@ -126,7 +126,7 @@ class Scalar {
 };
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances:
-// src/estimate/README.md.
+// src/math/estimate/README.md.
 enum class Estimator : std::uint8_t {
   zero_fill = 0,  // lost contributions count as zero; biased, a baseline for debugging
   ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)

@@ -9,7 +9,7 @@
 // Packets of the broadcast carry absolute values. A rank that misses one keeps the stale value, and
 // is up to date again with the next. Ages are tracked per packet-sized block; a block whose age
 // would exceed age_max is requested until it arrives. Derivation of the drift bounds:
-// src/estimate/README.md, "Drift".
+// src/math/estimate/README.md, "Drift".
 #pragma once
 
 #include <cstdint>

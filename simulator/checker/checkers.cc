@@ -332,7 +332,7 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
 }
 
 // For as long as it takes at least that a silent peer is probed and given up
-// (src/protocol/watch.cc: half of the time that probes have, which is half of the patience).
+// (src/core/protocol/watch.cc: half of the time that probes have, which is half of the patience).
 bool Checkers::State::was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const {
   const Stop& stop = stops[rank];
   const Duration longest = stop.since ? std::max(stop.longest, now - *stop.since) : stop.longest;

@@ -1,5 +1,5 @@
 // The order in which all senders walk the chunks of an owner's shard, and how far a position in it
-// proves that a sender has come (rules: src/collective/README.md, "settled without waiting").
+// proves that a sender has come (rules: src/core/collective/README.md, "settled without waiting").
 #pragma once
 
 #include <cstdint>

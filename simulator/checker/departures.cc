@@ -9,7 +9,7 @@ namespace {
 
 using wire::FlowKind;
 
-// As src/protocol/departure.cc has them.
+// As src/core/protocol/departure.cc has them.
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;

@@ -1,5 +1,5 @@
 // The value that an owner's shard must have, given which contributions came: the estimator's scales
-// of src/estimate, applied to the contributions as they travelled, summed in rank order.
+// of src/math/estimate, applied to the contributions as they travelled, summed in rank order.
 //
 // Additions and products are this file's own. Scales (estimate::ScalePlan) and the meaning of
 // encoded bytes (codec::accumulate) are the library's, and have tests of their own.

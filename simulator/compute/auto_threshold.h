@@ -1,5 +1,5 @@
 // The compute threshold that ranks agree on while they run: the times of a window of rounds, the
-// search that ships (src/budget), a threshold for all ranks some rounds later.
+// search that ships (src/math/budget), a threshold for all ranks some rounds later.
 //
 // Ranks share their times beside the step's path, so the exchange costs no simulated time; the
 // rounds until the threshold is adopted stand for it. A rank that has not finished its window when

@@ -1,5 +1,5 @@
 // Ranks that compute in micro-batches and stop at a threshold: the noise of a scenario's
-// drop_compute, and the gate and the search that ship (src/budget) deciding about it.
+// drop_compute, and the gate and the search that ship (src/math/budget) deciding about it.
 //
 // Every micro-batch is drawn, computed or not, so that a run draws the same times whatever its
 // threshold, and tells how long its steps would have lasted without one.

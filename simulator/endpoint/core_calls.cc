@@ -55,8 +55,8 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
   want_pump(now, seat.process);
 }
 
-// Aborts as the library does (src/driving/channel.cc), except that it does not wait until nobody
-// reads the call's buffers: datagrams are copied when they leave.
+// Aborts as the library does (src/runtime/driving/channel.cc), except that it does not wait until
+// nobody reads the call's buffers: datagrams are copied when they leave.
 bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];

@@ -108,7 +108,7 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   return {};
 }
 
-// As in src/communicator/splitting.cc: of a split the epoch is what the first rank proposed.
+// As in src/api/communicator/splitting.cc: of a split the epoch is what the first rank proposed.
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
   if (life == 0) return first;

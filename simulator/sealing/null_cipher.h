@@ -1,5 +1,6 @@
 // A cipher that does not encrypt: the simulator's and the swarm's. Numbers, key phases and the
-// replay window are the library's (src/seal); an observer of the network still sees the contents.
+// replay window are the library's (src/security/seal); an observer of the network still sees the
+// contents.
 //
 // Its proof is a checksum that begins with the key. It finds damage and wrong keys, and proves
 // nothing against people.

@@ -1,6 +1,6 @@
-// A job of a few members in virtual time: the shipping core (src/collective) over the shipping seal
-// (src/seal), and a network between them on which an attacker stands. Deterministic: two jobs that
-// were attacked without effect sent the same bytes at the same times.
+// A job of a few members in virtual time: the shipping core (src/core/collective) over the shipping
+// seal (src/security/seal), and a network between them on which an attacker stands. Deterministic:
+// two jobs that were attacked without effect sent the same bytes at the same times.
 #pragma once
 
 #include <algorithm>

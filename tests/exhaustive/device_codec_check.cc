@@ -1,5 +1,6 @@
-// Sends many elements through every kernel of src/device_codec and compares each byte, and each bit
-// of what is decoded and summed, with src/codec. Minutes for each codec, so a program of its own.
+// Sends many elements through every kernel of src/interop/device_codec and compares each byte, and
+// each bit of what is decoded and summed, with src/math/codec. Minutes for each codec, so a program
+// of its own.
 //
 //   device_codec_check [--elements COUNT] [--codec NAME] [--device]
 //
@@ -147,7 +148,7 @@ std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byt
   return different;
 }
 
-// What src/codec makes of the same contribution.
+// What src/math/codec makes of the same contribution.
 void accumulate_by_definition(const codec::Format& format, const Packets& packets,
                               std::span<const std::byte> encoded, float factor,
                               std::span<float> sum) {

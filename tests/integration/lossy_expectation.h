@@ -11,7 +11,7 @@
 namespace leeway::integration {
 
 // Mean squared error of the ratio rule on unit-variance contributions, E[1/(1+K)] - 1/N with K of
-// N-1 others arriving (src/estimate/README.md).
+// N-1 others arriving (src/math/estimate/README.md).
 inline double ratio_error(double loss, int ranks) {
   return (1.0 - std::pow(loss, ranks)) / (ranks * (1.0 - loss)) - 1.0 / ranks;
 }

@@ -1,4 +1,4 @@
-// How controllers of src/congestion do, in virtual time: one table for each bar of congestion
+// How controllers of src/core/congestion do, in virtual time: one table for each bar of congestion
 // control. Ten minutes of one core. Times are simulated, so any machine prints the same.
 //
 //   congestion_bench [--control=wan] [TABLE...]     tables: see kTables at the end

@@ -1,4 +1,4 @@
-// Speed of the kernels of src/device_codec on a GPU, beside a copy within its memory.
+// Speed of the kernels of src/interop/device_codec on a GPU, beside a copy within its memory.
 //
 //   device_codec_bench [--mib 1024] [--json FILE] [--only PART_OF_A_NAME] [--launches 10]
 //

@@ -1,7 +1,7 @@
 // How fast the UDP transport moves trains over loopback, one line per setting: processor time a
 // byte on each side, from one thread that sends and receives in turns (steady on a busy machine),
 // and the throughput between two threads (only comparable within one run). Figures, and those of a
-// bare sendmmsg/recvmmsg loop: src/transport/README.md.
+// bare sendmmsg/recvmmsg loop: src/runtime/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
 #include <time.h>

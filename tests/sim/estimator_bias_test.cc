@@ -1,7 +1,7 @@
 // The estimators as they ship: 10^4 operations of four ranks over the protocol, with packets lost
 // on the way, in virtual time. Each estimator's mean error must be the bias that its formula
-// predicts, which is 0 for those that src/estimate/README.md calls unbiased. Flows are 16 packets
-// long here; short_flow_bias_test.cc has those that are lost as a whole.
+// predicts, which is 0 for those that src/math/estimate/README.md calls unbiased. Flows are 16
+// packets long here; short_flow_bias_test.cc has those that are lost as a whole.
 //
 // Every rank owns a shard, so one run tests four owners; with unequal links they see different
 // networks. Operations are independent of each other, and so is every standard error. The first

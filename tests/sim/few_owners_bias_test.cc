@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"stratified", Estimator::stratified}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// In its own calls an owner weighs (1 - p^N) / (N q) (src/estimate/README.md).
+// In its own calls an owner weighs (1 - p^N) / (N q) (src/math/estimate/README.md).
 TEST(OfOneOwnerTilt, IsThatOfTheRatioRule) {
   Experiment experiment({"ratio", Estimator::ratio});
   experiment.run();

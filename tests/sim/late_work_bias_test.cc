@@ -1,7 +1,7 @@
 // Effect of late work on the mean, over many rounds of the shipping protocol: one rank of four is
 // late with a known chance, independently from round to round, and then misses the shards of all
-// others. Predictions: src/estimate/README.md, "Late work", from the weights that the ratio rule
-// has in each case.
+// others. Predictions: src/math/estimate/README.md, "Late work", from the weights that the ratio
+// rule has in each case.
 //
 // Rounds that follow each other share a late contribution, so that standard errors come from
 // batches.

@@ -3,8 +3,8 @@
 // plans some micro-batches of one or two samples, drops some of them, now and then all, and
 // contributes the sum over the samples it finished.
 //
-// What is unbiased for what (src/estimate/README.md, "Weights"), within 3 standard errors, seeds
-// fixed:
+// What is unbiased for what (src/math/estimate/README.md, "Weights"), within 3 standard errors,
+// seeds fixed:
 //   * horvitz_thompson and augmented: for sum G / sum c of the round, on any links and for any
 //   weights;
 //   * ratio and stratified: for the gradient that all ranks have in common, on any links, where

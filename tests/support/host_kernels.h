@@ -1,5 +1,5 @@
-// The kernels of src/device_codec as functions of the host: the same headers, compiled by the
-// host's compiler. They work on host memory.
+// The kernels of src/interop/device_codec as functions of the host: the same headers, compiled by
+// the host's compiler. They work on host memory.
 #pragma once
 
 #include <string>

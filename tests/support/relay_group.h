@@ -1,6 +1,6 @@
 // Sealed processes in one network in virtual time, of which some have no path to each other: the
-// shipping layer (src/transport/sealed) over datagrams that fly in memory. An attacker in the
-// network sees and changes any datagram.
+// shipping layer (src/runtime/transport/sealed) over datagrams that fly in memory. An attacker in
+// the network sees and changes any datagram.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,7 @@ leeway_optional(VERBS "InfiniBand and RoCE" "libibverbs-dev and librdmacm-dev" l
 leeway_optional(UCX "UCX" "libucx-dev" ucx ucx-ucs)
 leeway_optional(METRICS "Prometheus" "prometheus-cpp-dev" prometheus-cpp-core)
 
-# AES-128-GCM with vector instructions (src/seal/ipsec_mb.h). The library has no pkg-config file; 1.3 is the first that
+# AES-128-GCM with vector instructions (src/security/seal/ipsec_mb.h). The library has no pkg-config file; 1.3 is the first that
 # tests itself.
 set(LEEWAY_WITH_IPSEC_MB AUTO CACHE STRING "IPsec-MB: AUTO, ON or OFF")
 set_property(CACHE LEEWAY_WITH_IPSEC_MB PROPERTY STRINGS AUTO ON OFF)
@@ -62,7 +62,7 @@ if(LEEWAY_WITH_IPSEC_MB AND NOT LEEWAY_WITH_IPSEC_MB STREQUAL AUTO AND NOT TARGE
 endif()
 leeway_optional_row(IPSEC_MB "IPsec-MB" "${ipsec_mb_row}")
 
-# Kernels of src/device_codec: nvcc compiles them, and nothing of CUDA is linked. 12.8 is the first that knows sm_100.
+# Kernels of src/interop/device_codec: nvcc compiles them, and nothing of CUDA is linked. 12.8 is the first that knows sm_100.
 set(LEEWAY_WITH_CUDA AUTO CACHE STRING "CUDA kernels of codecs: AUTO, ON or OFF")
 set_property(CACHE LEEWAY_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 find_program(LEEWAY_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)

@@ -1,5 +1,11 @@
 # One CMake target per room, so that the link line states the dependency rule.
 
+# Where sources find the headers of rooms: "codec/codec.h" lies in src/math. Lower floors first; src has base and interop.
+set(LEEWAY_FLOORS ${PROJECT_SOURCE_DIR}/src)
+foreach(floor math core security runtime api interop)
+  list(APPEND LEEWAY_FLOORS ${PROJECT_SOURCE_DIR}/src/${floor})
+endforeach()
+
 # The public headers, which every room may use.
 add_library(leeway_headers INTERFACE)
 target_include_directories(leeway_headers INTERFACE
@@ -14,7 +20,7 @@ function(leeway_room name)
   set(target leeway_${name})
   add_library(${target} OBJECT ${ROOM_SOURCES})
   add_library(leeway::${name} ALIAS ${target})
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PUBLIC ${LEEWAY_FLOORS})
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
   if(ROOM_ALONE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
@@ -41,7 +47,7 @@ function(leeway_test name)
     set(TEST_TIMEOUT 120)
   endif()
   add_executable(${name} ${TEST_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${LEEWAY_FLOORS} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})

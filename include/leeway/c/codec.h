@@ -1,4 +1,4 @@
-// C: payload formats, how the elements of a tensor travel. The formats: src/codec/README.md.
+// C: payload formats, how the elements of a tensor travel. The formats: src/math/codec/README.md.
 #ifndef LEEWAY_C_CODEC_H
 #define LEEWAY_C_CODEC_H
 

@@ -127,7 +127,7 @@ enum {
   LEEWAY_BEST_EFFORT = 2  // one pass, no repair
 };
 
-// How a lossy sum or average is formed from what arrived (src/estimate/README.md).
+// How a lossy sum or average is formed from what arrived (src/math/estimate/README.md).
 typedef int32_t leeway_estimator;
 // Values of leeway_estimator.
 enum {

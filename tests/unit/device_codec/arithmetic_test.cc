@@ -1,4 +1,4 @@
-// The arithmetic of elements against its definition in src/codec/minifloat.h.
+// The arithmetic of elements against its definition in src/math/codec/minifloat.h.
 #include "device_codec/arithmetic.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Kernels that encode, compiled for the host, must give the bytes of src/codec: every format,
+// Kernels that encode, compiled for the host, must give the bytes of src/math/codec: every format,
 // rounding and scale rule, every type of tensor, every tail, every alignment.
 #include "device_codec/encode_packets.h"
 

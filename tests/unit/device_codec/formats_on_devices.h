@@ -57,7 +57,7 @@ inline std::size_t bytes_of(const codec::Format& format, const Packets& packets)
          format.encoded_bytes(packets.elements - full);
 }
 
-// The packets as src/codec encodes them.
+// The packets as src/math/codec encodes them.
 inline std::vector<std::byte> defined_packets(const codec::Format& format, const Packets& packets,
                                               std::span<const std::byte> tensor,
                                               const codec::Place& place) {

@@ -1,5 +1,5 @@
-// Kernels that decode and sum, compiled for the host, against src/codec and against the sum that
-// the library computes on the processor.
+// Kernels that decode and sum, compiled for the host, against src/math/codec and against the sum
+// that the library computes on the processor.
 #include "device_codec/sum_packets.h"
 
 #include <gtest/gtest.h>

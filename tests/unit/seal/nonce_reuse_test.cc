@@ -44,7 +44,8 @@ std::vector<Table> all_tables() {
   return tables;
 }
 
-// Does as communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of src/keys.
+// Does as communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of
+// src/security/keys.
 class Process {
  public:
   void hear(const Table& table) {

@@ -41,7 +41,7 @@ Finding multicast(const asio::ip::address& address) {
 
 // Memory between the ranks of this host.
 Finding shared_memory() {
-  // Memory for one pair of ranks; several take less each (src/communicator/memory_sharing.cc)
+  // Memory for one pair of ranks; several take less each (src/api/communicator/memory_sharing.cc)
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;
   const auto host = transport::this_host();

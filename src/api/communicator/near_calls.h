@@ -1,0 +1,102 @@
+// Exact calls of a communicator whose ranks all share memory. They go through an arena
+// (src/runtime/near), without datagrams. This class runs them one at a time, in the order of the
+// calls. It numbers all collectives of the communicator, so that ranks notice if one rank's call
+// goes another way than its peers'.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "base/thread.h"
+#include "communicator/channels.h"
+#include "near/caller.h"
+
+namespace leeway::internal {
+
+class NearCalls final : public std::enable_shared_from_this<NearCalls> {
+ public:
+  // All ranks must make one, or none. `parent` must live until close(). `side` has the same ranks,
+  // for calls that some rank must take apart.
+  NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
+            const Options& options);
+  ~NearCalls();
+  NearCalls(const NearCalls&) = delete;
+  NearCalls& operator=(const NearCalls&) = delete;
+
+  // Returns true if this process may have another one.
+  static bool has_room();
+  static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
+  // Runs the call on this thread, if no other call is running; else queues it, and waits.
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+  // Runs the call on a thread of this object. May be called on any thread, also from a callback. If
+  // no such thread can be had, the call goes by datagrams, and ranks that are in it here hear of
+  // that.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // A collective goes by datagrams. Ranks that are in one here at this number follow. Returns its
+  // place among all collectives, from 0. Messages have no number, since ranks make different
+  // numbers of them.
+  std::uint64_t note_elsewhere();
+  Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
+  // Fails the current call and queued ones now. Their memory is then free.
+  void abort(const char* how = driving::kAborted);
+  void add_counters(Channel::Counters& rows) const;
+  // Lets calls end as Channel's destructor does, and leaves. Returns false in the child of a fork,
+  // where that is left to the parent.
+  bool close();
+  // Call after close(): leaves the datagrams' side, which takes as long as for any channel.
+  void close_side() { side_.reset(); }
+
+ private:
+  using Spec = collective::OperationSpec;
+  struct Queued {
+    std::shared_ptr<WorkState> work;
+    std::uint64_t number = 0;
+  };
+
+  std::uint64_t take_turn();
+  void end_turn();
+  Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
+  Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
+                                        Instant submitted);
+  void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
+  Status look(Rank& about);
+  void stop_looking();
+  std::shared_ptr<WorkState> enqueue(const Spec& spec);
+  bool begin_serving();
+  void serve(const std::stop_token& stop);
+  void cancel_queued();
+
+  const near::ArenaFile file_;
+  Channels& parent_;
+  std::unique_ptr<Channels> side_;
+  const Options options_;
+  const std::uint32_t generation_;  // count of forks at its creation
+  near::Station station_;
+  // Used by the thread that runs a call.
+  near::Caller caller_;
+  bool watches_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable turned_;
+  std::uint64_t issued_ = 0;  // collectives of the communicator, by either way
+  bool taken_ = false;        // a call is running
+  bool running_ = false;      // the running call is the thread's
+  bool serving_ = false;      // the thread looks at the queue
+  bool closed_ = false;
+  const char* ended_ = nullptr;  // how it ended, if it was aborted
+  std::deque<Queued> queue_;
+  Thread thread_;  // for calls whose caller does not wait
+};
+
+// Ranks of a new communicator that are said to share memory meet in an arena. The first rank makes
+// it and tells its name, the others find it. All must call this. `willing`: this rank knows no
+// reason against it. Their datagrams take no number of the communicator's calls. Returns null if
+// some rank cannot use the arena; `why` gives the reason here.
+Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& options,
+                                             bool willing, std::stop_token stop, std::string& why);
+
+}  // namespace leeway::internal

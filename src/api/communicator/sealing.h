@@ -1,0 +1,28 @@
+// Sealing of a communicator with a secret (src/security/seal), with the keys of other ranks from
+// the rendezvous.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "keys/joined_keys.h"
+#include "leeway/options.h"
+#include "transport/sealed/sealed_transport.h"
+
+namespace leeway::internal {
+
+// With a secret no datagram leaves this process plain. Options that cannot be sealed are refused,
+// and the text tells how to change them.
+Status check_sealing(const Options& options);
+
+// Makes a sealing transport that has no peers yet.
+std::unique_ptr<transport::SealedTransport> seal_transport(
+    std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
+
+// Adds these ranks to those for which it seals; `slots`: by rank. Processes that have proved
+// themselves keep their keys, which belong to pairs of processes and to their `lane`, and not to
+// groups.
+Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
+                 std::uint8_t lane, transport::SealedTransport& sealed);
+
+}  // namespace leeway::internal

@@ -1,0 +1,73 @@
+// Codecs on a device: kernels that encode, decode and sum packets with the bytes and bits of
+// src/math/codec, in the order of a stream.
+//
+// Work is only enqueued: the memory of a job must stay until its stream has done it. Addresses are
+// the device's, or for pinned host memory those that the device uses.
+#pragma once
+
+#include <array>
+
+#include "codec/codec.h"
+#include "device/driver.h"
+#include "device_codec/image.h"
+#include "device_codec/jobs.h"
+
+namespace leeway::device_codec {
+
+// Parameters of one launch, on a stream of the current context.
+struct Launch {
+  device::cuda::Stream stream = nullptr;
+  // Most multiprocessors of the device that it takes: training wants the others.
+  unsigned multiprocessors = 12;
+};
+
+class Kernels {
+ public:
+  // Gives the driver an image. Returns kUnavailable if there is none, or none for this device.
+  static Result<Kernels> load(const device::Driver& driver, ByteSpan image = built_image());
+
+  // Returns whether the format has kernels. Rotation is a step of its own, before encode() and
+  // after sum(). Formats that are the tensor's own type need no kernels: a copy does it.
+  static bool supports(const codec::Format& format);
+
+  // The functions below return kUnsupported without kernels, kUnavailable if CUDA refuses the
+  // launch.
+
+  // The job's format is set here.
+  Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
+  // The job's type is the format's.
+  Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
+  // The same for jobs that are written later. The code that writes them sets format and type.
+  Status encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
+                       const Launch& launch) const;
+  Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
+                    const Launch& launch) const;
+  // Makes the driver load the format's kernels on the current context, by launches that do nothing.
+  // Otherwise the driver may load a kernel at its first launch. It then waits for all streams, of
+  // which one may wait for us.
+  Status load_now(const codec::Format& format, const Launch& launch) const;
+  // Here the cut of elements into packets matters, and packets.packet_bytes does not.
+  Status rotate(const RotateJob& job, const Launch& launch) const;
+  Status unrotate(const RotateJob& job, const Launch& launch) const;
+
+ private:
+  struct OfCodec {
+    device::cuda::Function nearest = nullptr;
+    device::cuda::Function stochastic = nullptr;
+    device::cuda::Function sum = nullptr;
+  };
+
+  explicit Kernels(const device::Driver& driver) : driver_(&driver) {}
+  Status find(ByteSpan image);
+  device::cuda::Function encoder(const codec::Format& format) const;
+  template <typename Parameter>
+  Status enqueue(device::cuda::Function kernel, Parameter parameter, std::uint32_t packets,
+                 unsigned warps, const Launch& launch) const;
+
+  const device::Driver* driver_;
+  std::array<OfCodec, kCodecCount> codecs_;
+  device::cuda::Function rotate_ = nullptr;
+  device::cuda::Function unrotate_ = nullptr;
+};
+
+}  // namespace leeway::device_codec

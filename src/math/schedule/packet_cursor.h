@@ -1,0 +1,111 @@
+// The order in which a sender walks the packets of one flow.
+//
+// The order is a keyed permutation that does not depend on values. Some losses hit *places in the
+// sending order*: tail drop, a deadline's cut, the middle of a burst. Under the permutation they
+// fall on every element with the same probability. Estimators by realised rates need this
+// (src/math/estimate/README.md).
+//
+// Two levels keep it cache-friendly. Inside a chunk, packets follow an affine permutation i -> (a i
+// + b) mod m. Chunks follow each other cyclically from a random starting packet. That packet is
+// uniform over the flow, and so is the place of every packet, whatever the sizes of the chunks.
+// Senders to one owner share the starting packet: their contributions to a chunk arrive at about
+// the same time, and the owner can reduce it early.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bitmap.h"
+#include "schedule/packet_grid.h"
+
+namespace leeway::schedule {
+
+// Chunks in the order in which a reduction finished them. A flow that follows the reduction sends
+// them in this order.
+class ChunkQueue {
+ public:
+  void reset(std::uint32_t chunks) {
+    order_.clear();
+    order_.reserve(chunks);
+  }
+  void push(ChunkIndex chunk) { order_.push_back(chunk); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(order_.size()); }
+  ChunkIndex operator[](std::uint32_t i) const { return order_[i]; }
+
+ private:
+  std::vector<ChunkIndex> order_;
+};
+
+// The order of the packets inside a chunk. A receiver can compute it as well as the sender.
+class ChunkOrder {
+ public:
+  ChunkOrder() = default;
+  // `size` >= 1 packets. The key is PacketCursor::Keys::inner.
+  ChunkOrder(std::uint64_t key, ChunkIndex chunk, std::uint32_t size);
+
+  std::uint32_t size() const { return size_; }
+  // The packet of the chunk that is sent at this place, and the place of a packet; both below
+  // size().
+  std::uint32_t packet_at(std::uint32_t place) const {
+    return (multiplier_ * place + shift_) % size_;
+  }
+  std::uint32_t place_of(std::uint32_t packet) const;
+
+ private:
+  std::uint32_t size_ = 0;
+  std::uint32_t multiplier_ = 1;
+  std::uint32_t shift_ = 0;
+};
+
+class PacketCursor {
+ public:
+  // This key permutes no packets, and they are sent by rising index. It serves to show the effect
+  // of the permutation.
+  static constexpr std::uint64_t kInOrder = 0;
+  struct Keys {
+    std::uint64_t rotation = kInOrder;  // shared by all senders to one owner
+    std::uint64_t inner = kInOrder;     // for one sender and destination
+  };
+
+  PacketCursor() = default;
+  // Without a queue all packets are available from the start, or those of chunks that `ready` has
+  // set if it is not null. With a queue, those of its chunks are available. Queue and `ready` must
+  // outlive this.
+  PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
+               const Bitmap* ready = nullptr);
+
+  // Returns the packet with which a flow without a queue starts.
+  static PacketIndex start_of(const PacketGrid& grid, std::uint64_t rotation_key);
+
+  // Returns the next packet; nullopt if none is available now.
+  std::optional<PacketIndex> next();
+  bool available() const;
+  // Returns the result of next(), without taking the packet.
+  std::optional<PacketIndex> peek() const {
+    PacketCursor ahead = *this;
+    return ahead.next();
+  }
+  // Position of the next packet: how many were handed out so far.
+  PacketPosition position() const { return {position_}; }
+  bool exhausted() const { return position_ == packets_; }
+
+ private:
+  // Without a queue: the next packet of the order that permutes nothing.
+  PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
+  void enter_chunk(ChunkIndex chunk);
+
+  PacketGrid grid_;
+  Keys keys_;
+  const ChunkQueue* queue_ = nullptr;
+  const Bitmap* ready_ = nullptr;
+  std::uint32_t packets_ = 0;
+  std::uint32_t position_ = 0;
+  PacketIndex start_;           // start of the cyclic order
+  std::uint32_t queue_at_ = 0;  // chunks taken from the queue
+  ChunkIndex chunk_;
+  ChunkOrder order_;            // in this chunk; without packets before the first chunk
+  std::uint32_t chunk_at_ = 0;  // packets of this chunk handed out
+};
+
+}  // namespace leeway::schedule

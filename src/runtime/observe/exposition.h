@@ -1,0 +1,18 @@
+// The content of boards as Prometheus metrics. src/runtime/observe/README.md lists the names.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+#include "observe/board.h"
+
+namespace leeway::observe {
+
+// Peers that are shown one by one; all others are shown together as "others".
+inline constexpr std::size_t kPeersShown = 64;
+
+// Metrics of all sheets together, because each metric family may appear only once.
+std::vector<prometheus::MetricFamily> exposition(const std::vector<Board::Sheet>& sheets);
+
+}  // namespace leeway::observe

@@ -1,0 +1,140 @@
+// Seals what leaves by any transport, and opens what arrives (src/security/seal).
+//
+// Sealing copies: slices go sealed into trains of this class, which the inner transport sends and
+// may read for a while. The caller's memory is never borrowed. A train that the inner transport has
+// no room for stays here, counts as taken, and goes out with the next call.
+//
+// Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
+// refused. There is no multicast.
+//
+// Keys change by messages between the two layers (seal/association.h), which leave in receive() and
+// wait().
+//
+// Over a transport with addresses a peer is named by its tag alone, and may move (seal/roaming.h):
+// challenges and keep-alives leave in receive() and wait(). A peer without a path of its own is
+// reached through another, and this process forwards for others likewise (seal/forwarding.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "leeway/transport.h"
+#include "seal/associations.h"
+#include "seal/forwarding.h"
+#include "seal/relay_shares.h"
+#include "seal/roaming.h"
+#include "transport/whereabouts.h"
+
+namespace leeway::transport {
+
+class SealedTransport final : public DatagramTransport {
+ public:
+  using ClockFunction = std::function<Instant()>;
+
+  SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
+                  const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
+
+  // Sets the keys for datagrams to and from this peer from now on. Between send() and receive()
+  // calls. `name`: by which its other peers know it, or 0 if they do not. `meeting`:
+  // seal::Associations::meet().
+  void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
+            std::uint64_t name = 0, const keys::Key& meeting = {});
+  bool needs_keys(Rank slot, const keys::Key& meeting) const {
+    return seals_.needs_keys(slot, meeting);
+  }
+  bool knows(Rank slot) const { return seals_.knows(slot); }
+
+  std::string_view name() const override { return name_; }
+  const TransportLimits& limits() const override { return limits_; }
+  std::size_t send(std::span<const Train> trains) override;
+  std::size_t receive(std::span<Received> out) override;
+  void wait(Duration timeout) override;
+  void wake() override { inner_->wake(); }
+  TransportCounters counters() const override;
+  const Status& status() const override { return inner_->status(); }
+
+  // Says whether operations are open: peers hear of this process more often then.
+  void set_busy(bool busy) {
+    if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
+  }
+  // Returns the next peer whose traffic goes elsewhere since the call before, or nullopt if there
+  // is no more.
+  std::optional<seal::Roaming::Move> poll_move();
+  // Returns the relay through which datagrams go to the peer, or kNoRank if they go straight to its
+  // address.
+  Rank relay_of(Rank slot) const {
+    return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
+  }
+  // Sets the bits a second that may leave this process, of which others may have a share; 0 while
+  // unknown.
+  void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
+  // Bytes that were forwarded for others since the call before.
+  std::uint64_t take_forwarded() {
+    const std::uint64_t all = forwarding_.counters().bytes;
+    return all - std::exchange(forwarded_, all);
+  }
+  const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
+  // Returns the next change of the share that may go through a relay, as the relay said, or nullopt
+  // if there is no more.
+  std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
+  const seal::RelayShares& shares() const { return shares_; }
+  const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
+
+  const seal::Counters& seal_counters() const { return seals_.counters(); }
+  // Returns the counters as rows: "sealed", "opened", "refused_forged", ...
+  std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
+
+ private:
+  // Sealed trains that the inner transport has not taken, or still reads.
+  static constexpr std::size_t kSlots = 16;
+
+  struct SealedTrain {
+    std::vector<std::byte> memory;
+    Slice slice;
+  };
+
+  static std::size_t slots_of(const Train& train, Rank relay);
+  MutableByteSpan memory_of(std::size_t slot, std::size_t bytes);
+  void prepare(Instant now, const Train& train);
+  void prepare_relayed(Instant now, const Train& train, Rank relay);
+  void prepare_onward(Rank to, Rank relay, ByteSpan sealed, std::size_t segment_bytes);
+  void prepare_messages(Instant now);
+  void flush();
+  bool open_from_anywhere(Instant now, Received& datagram);
+  bool open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
+                    const seal::Associations::Opened& outer);
+  void send_path_message(const seal::Roaming::Outgoing& outgoing);
+  void send_share(Instant now, Rank to);
+  void serve(Instant now);
+  std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
+
+  const std::unique_ptr<DatagramTransport> inner_;
+  Whereabouts* const where_;  // inner_, if it has addresses; or null
+  const ClockFunction clock_;
+  const std::string name_;
+  TransportLimits limits_;
+  seal::Associations seals_;
+  seal::Roaming roaming_;
+  seal::Forwarding forwarding_;
+  seal::RelayShares shares_;
+  std::uint64_t forwarded_ = 0;  // bytes, of which somebody took notice
+  // A train that is sealed for its receiver, and not yet for its relay
+  std::vector<std::byte> inner_bytes_;
+  std::vector<std::byte> forwarding_bytes_;
+  std::vector<seal::Roaming::Move> moves_;
+  std::vector<SealedTrain> trains_;   // slots that were never needed have no memory
+  std::vector<Train> ready_;          // views of the trains in trains_
+  std::uint64_t sealed_ = 0;          // trains sealed so far
+  std::uint64_t taken_ = 0;           // trains that the inner transport took
+  std::uint64_t released_ = 0;        // trains that it no longer borrows
+  std::uint64_t first_ = 0;           // number of the train that lies in slot 0
+  std::uint64_t to_strangers_ = 0;    // trains that were dropped
+  std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that nobody had sealed
+};
+
+}  // namespace leeway::transport
