@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-ROOM = ROOT / "src" / "rendezvous"
+ROOM = ROOT / "src" / "runtime" / "rendezvous"
 LITERAL = r'"(?:[^"\\]|\\.)*"'
 # As getenv("X"), os.environ["X"], environ.get("X"), ${X:-...}, "X" in a table of names.
 READ = re.compile(r'(?:getenv\(|environ\[|environ\.get\(|variable\(|text\()"(LEEWAY_\w+)"|\$\{(LEEWAY_\w+):-')
