@@ -202,7 +202,9 @@ void ReportCheck::check_reason(Instant now, Rank rank, const CallLedger& call, F
   const FlowLedger& flow = side.flow(kind, from);
   const Instant limit = kind == FlowKind::reduce ? call.reduce_ends(rank) : call.ends(rank);
   const bool cut = result.deadline_cut && now >= limit;
-  const auto cut_there = [](const FlowLedger& one) { return one.left && one.missing() > 0; };
+  const auto cut_there = [](const FlowLedger& one) {
+    return one.left && (one.missing() > 0 || one.unsure > 0);
+  };
   const bool by_peer = std::any_of(side.flows.begin(), side.flows.end(), [&](const auto& half) {
     return std::any_of(half.begin(), half.end(), cut_there);
   });
