@@ -109,7 +109,7 @@ struct Checkers::State final : PacketObserver {
   bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks
   std::uint32_t reduced_round = UINT32_MAX;  // the last one that I10 took a result of
   std::uint32_t fault_free_round = UINT32_MAX;
-  std::uint32_t recovery_rounds = 0;  // that a group may take once faults are over
+  std::uint32_t recovery_rounds = 0;     // that a group may take once faults are over
   std::vector<std::uint64_t> refusable;  // by rank: datagrams that must be refused
   std::vector<std::uint64_t> strays;     // by process: datagrams that must reach no member
   bool has_lanes = false;

@@ -74,7 +74,13 @@ double mean_of(const scenario::Delay& delay) {
   }
 }
 
-// Round trip between the two ranks that are furthest apart.
+// Two ranks have no path to each other: others relay for them.
+bool has_relays(const Scenario& scenario) {
+  return std::any_of(scenario.translator().begin(), scenario.translator().end(),
+                     [](const auto& translator) { return translator.symmetric(); });
+}
+
+// Round trip between the two ranks that are furthest apart. A relay makes it twice as long.
 double round_trip_ms(const Scenario& scenario) {
   double link_ms = 0.0;
   for (const scenario::Link& link : scenario.link())
@@ -82,14 +88,32 @@ double round_trip_ms(const Scenario& scenario) {
   const scenario::Topology& topology = scenario.topology();
   double regions_ms = 0.0;
   for (const double rtt_ms : topology.regions().rtt_ms()) regions_ms = std::max(regions_ms, rtt_ms);
-  return regions_ms + 2.0 * link_ms * (topology.has_ring() ? scenario.ranks() - 1 : 1);
+  const double direct_ms =
+      regions_ms + 2.0 * link_ms * (topology.has_ring() ? scenario.ranks() - 1 : 1);
+  return has_relays(scenario) ? 2.0 * direct_ms : direct_ms;
 }
 
-// A window bounds the data of a round trip. The data that a rank sends another in a round must take
-// no more than half of the deadline, all of a rank's messages being for one other.
+// Bytes that a rank gets through to another in a round trip: a window, or, where nothing paces,
+// what the shortest queue takes of the burst in which a rank sends.
+double bytes_at_once(const Scenario& scenario) {
+  const Operation& operation = scenario.operation();
+  double bytes = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
+  if (operation.has_window_bytes()) bytes = std::min<double>(bytes, operation.window_bytes());
+  if (scenario.has_congestion()) return bytes;
+  for (const scenario::Link& link : scenario.link()) {
+    if (!link.has_rate_mbps()) continue;
+    const scenario::Queue& queue = link.queue();
+    const auto room = queue.has_red() ? queue.red().max_bytes() : queue.bytes();
+    bytes = std::min(bytes, static_cast<double>(room));
+  }
+  return bytes;
+}
+
+// The data that a rank sends another in a round must take no more than half of the deadline, all of
+// a rank's messages being for one other. A queue that is full drops the end of a burst as well, so
+// that the next one begins after two round trips.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
-  if (!operation.has_window_bytes() && !operation.has_socket_bytes()) return true;
   const double messages = operation.kind() == Operation::messages
                               ? operation.messages_max()
                               : 1.0 + operation.messages_first();
@@ -99,10 +123,7 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
     bytes += static_cast<double>(own.bytes()) *
              (own.kind() == Operation::messages ? own.messages_max() : 1.0);
   }
-  double window = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
-  if (operation.has_window_bytes()) window = std::min<double>(window, operation.window_bytes());
-  const double windows = bytes / window;
-  return windows * round_trip_ms(scenario) <= deadline_ms / 2;
+  return bytes / bytes_at_once(scenario) * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
 // Two ranks behind symmetric translators need a third that is behind none.
@@ -142,9 +163,7 @@ bool promises_recovery(const Scenario& scenario) {
   if (!fits_deadline(scenario, patience_ms(scenario.operation()))) return false;
   if (!is_lossy(scenario.operation())) return true;
   // Rounds may be over before somebody relays for two that have no path.
-  if (std::any_of(scenario.translator().begin(), scenario.translator().end(),
-                  [](const auto& one) { return one.symmetric(); }))
-    return false;
+  if (has_relays(scenario)) return false;
   // Rounds of a few packets lose some each until three are known to be lost.
   if (scenario.narrow_size() > 0) return false;
   // A first pass by multicast that does not arrive is noticed only when its window is full.

@@ -166,6 +166,34 @@ TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   EXPECT_FALSE(promises_recovery(scenario));
 }
 
+// A queue takes little of a burst, and the next burst begins a time-out later: exact data of many
+// queues' length need the deadline for that, twice as much through a relay.
+TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
+  Scenario scenario;
+  scenario.set_ranks(3);
+  scenario.set_rounds(9);
+  scenario.set_calm_from_round(2);
+  scenario.mutable_operation()->set_bytes(65536);
+  scenario.mutable_operation()->mutable_delivery()->set_kind(scenario::Delivery::exact);
+  scenario.mutable_operation()->mutable_delivery()->set_deadline_ms(60'000);
+  Link& link = *scenario.add_link();
+  link.set_rate_mbps(571);
+  link.mutable_delay_ms()->set_fixed(80);
+  link.mutable_queue()->set_bytes(2048);
+  link.mutable_queue()->mutable_red()->set_min_bytes(300);
+  link.mutable_queue()->mutable_red()->set_max_bytes(600);
+  EXPECT_TRUE(promises_recovery(scenario));
+  scenario.add_translator()->set_symmetric(true);
+  scenario.mutable_translator(0)->set_ranks("1,2");
+  EXPECT_FALSE(promises_recovery(scenario));
+  link.mutable_queue()->clear_red();
+  EXPECT_TRUE(promises_recovery(scenario));
+  link.mutable_queue()->set_bytes(600);
+  EXPECT_FALSE(promises_recovery(scenario));
+  scenario.mutable_congestion()->set_control(scenario::Congestion::wan);
+  EXPECT_TRUE(promises_recovery(scenario));
+}
+
 // Later than their peers wait for a sign of life, and in time for a call that waits for them.
 TEST(Draw, ProcessesJoinLate) {
   int late = 0;
