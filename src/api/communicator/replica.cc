@@ -30,7 +30,7 @@ struct Replica::Impl {
   ReplicaOptions options;
   collective::ReplicaLedger ledger;
   schedule::ShardMap shards;
-  std::vector<float> master;  // of our shard; not used if the codec rounds nothing
+  std::vector<float> master;  // parameters of our shard; not used if the codec rounds nothing
 
   MemoryRegistration sent;  // our shard; memory that cannot be registered is copied when it is sent
 

@@ -52,7 +52,8 @@ class AutomaticCodec {
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    double encoded_mean_square = 0.0;  // of contributions, times their share in the result's noise
+    // Mean square of the contributions, times their share in the result's noise.
+    double encoded_mean_square = 0.0;
     double loss_variance = 0.0;
     double elements = 0.0;
   };

@@ -310,7 +310,7 @@ void HierarchicalCall::fail(const Status& status, const protocol::Blame& blame) 
   blame_ = blame;
 }
 
-// Of the ranks of all; `rank`: of those of the tier.
+// Returns the rank in the whole group of a rank in the tier's group.
 Rank HierarchicalCall::known_as(Tier tier, Rank rank) const {
   if (rank == kNoRank) return kNoRank;
   return tier == Tier::across ? sites_.rank(rank, sites_.place())

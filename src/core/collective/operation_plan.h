@@ -29,7 +29,7 @@ class PayloadExchange;
 struct ReductionPlan {
   schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
   ReduceOp op = ReduceOp::sum;   // premul_sum is planned as sum, with a factor
-  std::optional<Scalar> factor;  // of our contribution; nullopt means 1
+  std::optional<Scalar> factor;  // factor of our contribution; nullopt means 1
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
@@ -85,7 +85,7 @@ struct OperationPlan {
   Rank self = 0;  // a message is planned as rank 0 of a group of one: the block's other end
   int size = 1;
   DataType dtype = DataType::f32;
-  std::size_t payload_bytes = 0;  // of one packet, encoded, at most
+  std::size_t payload_bytes = 0;  // most bytes of one encoded packet
   // Payloads get a checksum: for any receiver; then by receiver. As
   // protocol::EndpointConfig.
   bool sum_payloads = true;

@@ -91,7 +91,7 @@ class PayloadExchange {
   const char* name_ = "";
   std::vector<Encoded> contributions_;  // by owner
   std::vector<Bitmap> ready_;           // the ready ones of contributions_, for the protocol
-  Encoded spread_;                      // of our own block
+  Encoded spread_;                      // our own block
   schedule::ChunkQueue expected_;
   std::uint64_t unencoded_ = 0;               // chunks
   std::vector<std::size_t> contribution_at_;  // in landing memory, by sender

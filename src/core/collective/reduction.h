@@ -143,7 +143,7 @@ class Reduction {
   void apply_control(PacketIndex index, float scale);
   void build_plan(std::span<const estimate::LinkTally> tallies);
 
-  const OperationPlan* plan_ = nullptr;  // of the current operation
+  const OperationPlan* plan_ = nullptr;  // plan of the current operation
   const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
   schedule::PacketGrid grid_;
   schedule::Shard own_;
@@ -168,10 +168,10 @@ class Reduction {
   estimate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
-  estimate::WeightMoments scale_moments_;  // of `scales_`, if noise is measured
+  estimate::WeightMoments scale_moments_;  // moments of `scales_`, if noise is measured
   // By rank and packet: not finite, and taken out of the counts. No bits if there was none.
   Bitmap uncounted_;
-  std::vector<Term> terms_;  // of the packet that is summed
+  std::vector<Term> terms_;  // terms of the packet that is summed
   std::vector<Rank> term_ranks_;
   std::vector<const std::byte*> operands_;
   std::vector<std::uint64_t> mask_;

@@ -39,7 +39,7 @@ class ReplicaLedger {
   struct Options {
     Rank self = 0;
     int size = 1;
-    std::size_t elements = 0;  // of the whole tensor, cut by ShardMap::even
+    std::size_t elements = 0;  // elements of the whole tensor, cut by ShardMap::even
     std::uint32_t packet_elements = 1;
     std::uint32_t age_max = 0;  // no block gets older than this; 0 allows any age
   };

@@ -26,9 +26,9 @@ struct Request {
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
   bool done = false;
   Status status;
-  protocol::Blame blame;  // of a collective that failed: the rank that its error names
+  protocol::Blame blame;  // for a failed collective: the rank that its error names
   CollectiveReport report;
-  double units = 0.0;  // of work, in all contributions to our shard that were heard
+  double units = 0.0;  // units of work in all contributions to our shard that came
   std::shared_ptr<PayloadAgreement> payload;  // set if elements are encoded elsewhere
   std::shared_ptr<MessageGroup> group;        // for an exchange: its messages
   // For a message that was posted: its place among those of its pair, tag and direction.

@@ -42,7 +42,7 @@ class SlicedCall {
                  std::uint8_t parts);
 
   std::vector<OperationSpec> slices_;
-  std::vector<double> shares_;  // of the elements
+  std::vector<double> shares_;  // each slice's share of the elements
 };
 
 }  // namespace leeway::collective

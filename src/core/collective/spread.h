@@ -67,13 +67,13 @@ class Spread {
   void decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index, ByteSpan payload);
   std::size_t encoded_offset(PacketIndex index) const { return index.value * packet_bytes_; }
 
-  const OperationPlan* plan_ = nullptr;  // of the current operation
+  const OperationPlan* plan_ = nullptr;  // plan of the current operation
   std::size_t element_bytes_ = 4;
   std::size_t packet_bytes_ = 0;
   Block own_;  // same_block: the block that we send to all
   schedule::PacketGrid own_grid_;
   Arena arena_;                     // encoded (or copied) own block, packet by packet
-  std::vector<std::uint32_t> crc_;  // of own packets, where crc_known_
+  std::vector<std::uint32_t> crc_;  // checksums of own packets, where crc_known_ is set
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
   std::uint32_t reduced_taken_ = 0;         // entries of the reduction's queue that were looked at
@@ -81,7 +81,7 @@ class Spread {
   // For a coded phase. Encoded packets are kept as they came, since parity is computed from those.
   Arena kept_;
   std::vector<std::size_t> kept_from_;  // by sender: offset of its first packet
-  ParityCache parity_;                  // of our block, if all receivers get the same
+  ParityCache parity_;                  // parity of our block, if all receivers get the same
   PacketRecovery recovery_;
 };
 

@@ -122,7 +122,7 @@ void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   end_abandoned(now, round, peer);
 }
 
-// Nothing more is expected of a peer that had left before this round opened.
+// Starts a round without the peers that had left before: it expects nothing more of them.
 void Endpoint::start_without(Instant now, Round& round) {
   const bool exact = round.plan->tag.delivery == Delivery::Kind::exact;
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {

@@ -140,7 +140,7 @@ void Endpoint::arm_inquiry(Instant now, Round& round) {
   timers_.arm_round(round, round.inquire_at);
 }
 
-// False: all have left.
+// Probes all peers that have not left. Returns false if there are none.
 bool Endpoint::probe_present() {
   bool any = false;
   for (Rank peer = 0; peer < config_.size; ++peer) {

@@ -73,7 +73,7 @@ class Failures {
   }
 
   std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring
-  std::uint32_t count_ = 0;                               // of all failures ever
+  std::uint32_t count_ = 0;                               // number of all failures ever
 };
 
 // Failures of collectives that this rank has not opened yet, as peers reported them. They are kept

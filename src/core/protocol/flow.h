@@ -92,8 +92,8 @@ struct GroupPass {
 struct ReceiveFlow {
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // False for a message of which no datagram came. `packets` is then the most that the receive has
-  // room for.
+  // The size of a message is known from its first datagram on. Before, `packets` is the most that
+  // the receive has room for.
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
@@ -116,7 +116,7 @@ struct ReceiveFlow {
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
-  // Null if neither parity nor repair within the first pass is expected.
+  // Both are set only if parity or repair within the first pass is expected.
   std::unique_ptr<ParityLedger> parity;
   std::unique_ptr<ChunkWatch> chunks;
   Bitmap early;  // packets that the due early request asks for

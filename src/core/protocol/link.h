@@ -111,7 +111,7 @@ class Link {
 
  private:
   Path* path_ = nullptr;
-  std::uint32_t largest_seen_ = 0;  // of this communicator's datagrams
+  std::uint32_t largest_seen_ = 0;  // largest sequence of this communicator's datagrams
   Instant latest_at_{0};
 };
 

@@ -98,7 +98,7 @@ double Path::sent_in_round_trip(Instant now) const {
 bool Path::on_report(Instant now, const PathReport& report) {
   const std::uint32_t largest = report.largest_sequence;
   if (!after(next_sequence_, largest)) return false;
-  // Nothing new, or overtaken by a later report.
+  // The report has nothing new, or a later one overtook it.
   if (!after(largest, reported_.largest_sequence)) return true;
   const std::uint32_t covered = largest - reported_.largest_sequence;
   const std::uint32_t arrived = std::min(report.received - reported_.received, covered);

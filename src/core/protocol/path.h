@@ -224,7 +224,7 @@ class Path {
 
   Duration initial_rtt_ = std::chrono::milliseconds(10);
   int communicators_ = 0;     // that ever configured it
-  std::uint32_t window_ = 0;  // 0: not configured
+  std::uint32_t window_ = 0;  // 0 if not configured
   std::uint32_t memory_ = 2;  // shares are smoothed over this many datagrams,
   std::uint32_t known_ = 0;   // or over the number seen so far, if that is smaller
   std::uint32_t limit_ = UINT32_MAX;

@@ -25,7 +25,8 @@ struct PhasePlan {
   double loss_max = 0.0;
   Instant deadline{0};  // when a lossy phase settles with the packets it has
   Codec codec = Codec::native;
-  // Order in which outgoing chunks become available. Null: all at once, permuted.
+  // Order in which outgoing chunks become available. Null if all are available at once, and go in
+  // permuted order.
   const schedule::ChunkQueue* queue = nullptr;
   // By peer: chunks that may be sent now, if they become available gradually and in the flow's
   // order. An empty span means all.

@@ -175,7 +175,7 @@ inline constexpr std::size_t kOpenMessageBytes = 21;
 
 // Messages of one tag from the receiver of a report to its sender: receives posted for them.
 struct OpenedStream {
-  std::uint32_t tag = 0;  // not 0: Report::point_opened_below is for tag 0
+  std::uint32_t tag = 0;  // never 0, as Report::point_opened_below is for tag 0
   std::uint32_t opened_below = 0;
 };
 inline constexpr std::size_t kOpenedStreamBytes = 8;

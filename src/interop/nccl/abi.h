@@ -1,7 +1,7 @@
 /* The types of NCCL's binary interface, as far as the drop-in reads or writes them. Written from
    the interface, not copied from NVIDIA's header: a program that was compiled with nccl.h 2.14 to
-   2.30 hands over exactly these bytes. tests/unit/nccl/abi_test.cc compares them with nccl.h where
-   that is installed.
+   2.30 hands over exactly these bytes. tests/unit/interop_nccl/abi_test.cc compares them with
+   nccl.h where that is installed.
 
    C and C++: libnccl.so.2 itself is written in C. */
 #pragma once

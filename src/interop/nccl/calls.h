@@ -11,7 +11,8 @@
 
 namespace leeway::nccl {
 
-// What a call answers: errors inside a group are the group's too.
+// Runs a call and returns its code. Exceptions become codes. An error inside a group becomes the
+// group's error too.
 template <typename Call>
 leeway_nccl_result guarded(Call call) noexcept {
   try {

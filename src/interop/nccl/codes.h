@@ -19,10 +19,10 @@ enum Code : leeway_nccl_result {
   kTimeout = 8,  // since 2.30; older programs do not know it
 };
 
-// As ncclGetErrorString() of NCCL `version`, byte for byte.
+// Returns the text that ncclGetErrorString() of NCCL `version` returns, byte for byte.
 const char* text_of(leeway_nccl_result code, int version);
 
-// What a program that was written for NCCL `version` is told.
+// Returns the code for a program that was written for NCCL `version`.
 Code code_of(StatusCode code, int version);
 
 // NCCL_VERSION(major, minor, patch).
@@ -31,7 +31,8 @@ constexpr int version_code(int major, int minor, int patch) {
                                   : major * 10000 + minor * 100 + patch;
 }
 
-// What GetVersion says unless LEEWAY_NCCL_VERSION says otherwise: programs switch features by it.
+// Version that ncclGetVersion gives unless LEEWAY_NCCL_VERSION is set. Programs switch features by
+// it.
 inline constexpr int kVersion = version_code(2, 28, 9);
 
 }  // namespace leeway::nccl

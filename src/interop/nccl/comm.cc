@@ -11,7 +11,8 @@
 namespace leeway::nccl {
 namespace {
 
-// An error of one call with wrong arguments leaves the communicator as it was; these do not.
+// Returns true for errors that end the communicator. Wrong arguments or wrong usage of one call
+// leave it as it was.
 bool is_final(Code code) {
   return code != kSuccess && code != kInProgress && code != kInvalidArgument &&
          code != kInvalidUsage;
@@ -44,7 +45,7 @@ bool Comm::set_failure(Code code, std::string_view why) {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::joining) phase_ = Phase::failed;
     if (failure_ == kSuccess && !revoked_) {
-      keep_error(why);  // first: who polls may ask for the text once failure_ is set
+      keep_error(why);  // first: a caller that polls may ask for it once failure_ is set
       why_ = std::string(why);
       failure_ = code;
       first = true;
@@ -125,7 +126,7 @@ Code Comm::wait_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return phase_ != Phase::joining; });
   if (failure_ == kSuccess) return kSuccess;
-  keep_error(why_);  // told already, but others may have failed since
+  keep_error(why_);  // again: a later failure of another may have replaced it
   return static_cast<Code>(failure_.load());
 }
 

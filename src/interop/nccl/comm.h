@@ -1,7 +1,11 @@
-// One rank of one communicator: what stands behind a handle.
+// One rank of one communicator: the object behind an ncclComm_t.
 //
-// A Comm is made at once and becomes ready later, when its group has met. Everything that may have
-// to wait for others begins here in the background; whoever was asked to block waits for it.
+// A Comm is made in state `joining`. After begin() it becomes `ready` when its group has met, or
+// `failed` if that fails. A later failure leaves it `ready`, but calls return the failure.
+// begin_leaving() makes it `leaving`, then `left`. abort() makes it `aborted` in any state.
+//
+// Everything that may have to wait for other ranks begins here in the background. A call that has
+// to block waits for it.
 #pragma once
 
 #include <array>
@@ -33,84 +37,95 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const Config& config() const { return config_; }
   bool blocking() const { return config_.blocking; }
   int device() const { return device_; }
-  // Once it is ready.
+  // Valid once it is ready.
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::uint64_t ordinal() const { return ordinal_; }
 
-  // Becomes ready with what comes of `pending`, and when all ranks have the same policy. `place`,
-  // where the ranks meet, is left then; may be null.
+  // Takes the communicator that `pending` gives. This becomes ready once the ranks have compared
+  // their policies, and fails if these differ. `place`, where the ranks meet, is left after the
+  // comparison; it may be null.
   void begin(PendingCommunicator pending, std::shared_ptr<Place> place = nullptr);
-  // The same with a communicator that stands already.
+  // The same for a communicator whose ranks have met already.
   void begin(std::unique_ptr<Communicator> communicator);
-  // Waits until it is ready or has failed. A split gives no communicator to a rank without a color:
-  // kSuccess, and none() is true.
+  // Blocks until it is ready or has failed, and returns kSuccess or the failure. A split gives no
+  // communicator to a rank without a color: this returns kSuccess, and none() is true.
   Code wait_ready();
   bool none() const { return none_; }
 
-  // Fails, unless it has failed already or was revoked. The first failure is told (debug.h): what
-  // fails in the background has nobody else to tell it.
+  // Makes it fail, unless it has failed already or was revoked. Logs the first failure at WARN and
+  // keeps its text (debug.h), as a failure in the background has no caller to report it.
   void fail(const Status& status);
-  // The same for a call that tells the failure itself. True: this is the first.
+  // The same without the line of the log, for a caller that logs the failure itself. Returns true
+  // if this is the first failure.
   bool set_failure(Code code, std::string_view why);
-  // Why there is nothing to hold().
+  // Returns the reason why hold() is null, as an error.
   Status gone();
-  // Whether rank and size are known.
+  // Returns true if the group has met, so that rank and size are known.
   bool met();
 
-  // What GetAsyncError says: kInProgress while something is under way in the background.
+  // The answer of ncclCommGetAsyncError: the failure, else kInProgress while it joins, leaves or
+  // has an operation in progress in the background, else kSuccess.
   Code state();
-  // kSuccess where operations may be issued; else the code that a call answers, whose text is told.
+  // Returns kSuccess if operations may be issued. Else logs why at WARN, keeps that text (debug.h),
+  // and returns the code for the caller. `title` names the call.
   Code usable(std::string_view title);
-  // The communicator, while it is ready; kept alive by who holds it.
+  // Returns Leeway's communicator, which the pointer keeps alive. Returns null before the group has
+  // met, and once it has left or was aborted.
   std::shared_ptr<Communicator> hold();
 
-  // Of an operation that is done: what its caller is told. Writes the trace, and remembers errors
-  // that end the communicator.
+  // Ends an operation that is done, and returns the code for its caller. Writes its line of the
+  // trace, and keeps an error that ends the communicator.
   Code finish(const Operation& operation, const Result<CollectiveReport>& outcome);
-  // The same, of several at once.
+  // The same without the trace. `title` begins the text of an error.
   Code finish(std::string_view title, const Status& status);
-  // Between them state() is kInProgress. Of communicators that do not block.
+  // Between these two state() is kInProgress, and leaving waits. For operations of communicators
+  // that do not block.
   void begin_operation();
   void end_operation();
 
-  // Between them leaving waits. Of operations that streams wait for.
+  // Between these two leaving waits. For calls that go through staging (staged.h).
   void begin_streaming();
   void end_streaming();
 
-  // Some rank has a CUDA driver, so all cut their operations alike (staged.h). Once it is ready.
+  // Returns true if some rank has a CUDA driver, so that all ranks cut their operations alike
+  // (staged.h). Valid once it is ready.
   bool staged() const { return staged_; }
-  // The order of its operations on device memory; made by the first.
+  // Returns the lane that orders its operations on device memory. The first call opens it.
   Result<std::shared_ptr<device::Lane>> lane();
-  // Null: none was made.
+  // Returns null if lane() has opened none.
   std::shared_ptr<device::Lane> lane_if_made();
-  // Streams that wait for operations of this communicator go on.
+  // Lets streams that wait for operations of this communicator go on.
   void free_streams();
 
-  // How an operation is delivered, by the policy.
+  // Sets delivery, codec and estimator of an operation by the policy.
   void decide(Operation& operation) const;
 
-  // Waits for operations under way, then leaves the group, on a thread of its own.
+  // Starts a thread that waits for operations in progress and then leaves the group.
   void begin_leaving();
   void wait_left();
   void wait_left_until(std::chrono::steady_clock::time_point end);
-  // Everything in flight ends now; nobody is waited for.
+  // Ends everything in flight now, and waits for nobody.
   void abort();
-  // The same, but the ranks may still be shrunk to a new group.
+  // The same, but the ranks may still form a new group by ncclCommShrink.
   void end_operations();
-  // As end_operations(), and no operation is begun any more. Errors of before are forgotten: once
-  // what was in flight has ended, state() is kSuccess, and ranks may be split or shrunk.
+  // Does end_operations(), and refuses operations from now on. Forgets earlier failures: once
+  // everything in flight has ended, state() is kSuccess, and the ranks may be split or shrunk.
+  // Waits for that if blocking(). Returns kInvalidArgument if it is not ready or was revoked
+  // before.
   Code revoke();
   bool revoked();
-  // kSuccess where a split may begin: usable(), or revoked and quiet.
+  // Returns kSuccess if a split may begin: it is usable(), or revoked with nothing in flight. Else
+  // does as usable().
   Code splittable(std::string_view title);
-  // `child` becomes this rank's communicator of the split. A revoked communicator has no calls by
-  // which ranks could tell their colors, so that its ranks meet anew first.
+  // Makes `child` this rank's communicator of the split, in the background. A revoked communicator
+  // carries no calls by which ranks could exchange their colors, so its ranks first form a
+  // new group.
   void split_into(const std::shared_ptr<Comm>& child, int color, int key);
 
   Reductions reductions;
   Registrations registrations;
-  std::atomic<bool> suspended{false};  // by CommSuspend: operations go on as before
+  std::atomic<bool> suspended{false};  // by ncclCommSuspend; operations go on as before
 
  private:
   enum class Phase { joining, ready, failed, leaving, left, aborted };
@@ -120,8 +135,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void on_compared();
   // Fails this communicator if Leeway's has failed.
   void look_inside();
-  // Whether what was begun has ended. Streams of a revoked communicator were let go: what they had
-  // not reached never ends.
+  // Returns true if everything that was begun has ended. Calls through staging do not count once it
+  // is revoked: free_streams() let their streams go on, and steps that had not begun never end.
   bool quiet() const { return under_way_ == 0 && (streaming_ == 0 || revoked_); }
   bool enter(Phase phase);
   void leave();
@@ -142,15 +157,15 @@ class Comm : public std::enable_shared_from_this<Comm> {
   int streaming_ = 0;
   bool staged_ = false;
   std::shared_ptr<device::Lane> lane_;
-  std::atomic<int> failure_{kSuccess};  // sticky
-  std::string why_;                     // of failure_
+  std::atomic<int> failure_{kSuccess};  // the first one; revoke() alone clears it
+  std::string why_;                     // text of failure_
   std::shared_ptr<Place> place_;
   PendingCommunicator pending_;
-  PendingCommunicator meeting_;  // of a revoked parent's ranks, before a split
+  PendingCommunicator meeting_;  // new group of a revoked parent's ranks, before a split
   std::shared_ptr<Communicator> communicator_;
-  // Of the same ranks, made for splits after communicator_ was revoked.
+  // Groups of the same ranks, made for splits after communicator_ was revoked.
   std::vector<std::shared_ptr<Communicator>> met_;
-  // What ranks compare, as numbers of 64 bits.
+  // Facts that the ranks tell each other by an all-gather of u64.
   struct Facts {
     std::uint64_t policy = 0;  // its fingerprint
     std::uint64_t has_driver = 0;

@@ -1,4 +1,4 @@
-// What makes and ends communicators, and what they say of themselves.
+// Functions that make and end communicators, and that answer facts of them.
 #include <utility>
 
 #include "interop/nccl/calls.h"
@@ -16,7 +16,7 @@ Code fail_of(const Status& status) {
   return failed(code_of(status.code(), settings().version), status.text());
 }
 
-// What a program gets that leaves the config alone.
+// Config for a program that gives none.
 Config default_config() {
   Config config;
   config.blocking = settings().blocking.value_or(true);
@@ -30,7 +30,8 @@ Result<Config> config_of(const leeway_nccl_config* asked, const Config& inherite
   return config;
 }
 
-// The job of making `comm`, whose handle the program has already. It loses it where that fails.
+// Returns the job that makes `comm`. The program has the handle already. Cancelling sets it to
+// null, and so does waiting if the communicator failed.
 Group::Job making(const std::shared_ptr<Comm>& comm, leeway_nccl_comm* handle,
                   std::function<void()> begin) {
   const auto forget = [handle] {
@@ -112,7 +113,7 @@ Code split(leeway_nccl_comm parent, int color, int key, leeway_nccl_comm* handle
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   auto begin = [comm, from = *found, color, key] { from->split_into(comm, color, key); };
   if (color != kNoColor) return add_new(comm, handle, std::move(begin));
-  // A rank without a color takes part, and has no communicator at once.
+  // A rank without a color takes part in the split. Its handle is null at once.
   *handle = nullptr;
   return Group::mine().add({comm, std::move(begin), [comm] { return comm->wait_ready(); }});
 }
@@ -153,7 +154,7 @@ Code leave(const std::shared_ptr<Comm>& comm, bool waits) {
                             .waits = waits});
 }
 
-// A fact of a communicator that is ready.
+// Writes one fact of a communicator to `value`. Refuses if its ranks have not met.
 template <typename Value, typename Read>
 leeway_nccl_result tell(leeway_nccl_comm handle, const char* title, const char* argument,
                         Value* value, Read read) {
@@ -262,7 +263,7 @@ leeway_nccl_result CommAbort(leeway_nccl_comm handle) {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.take(handle, "CommAbort");
     if (!found.ok()) return fail_of(found.status());
-    // At once, in a group too: nobody waits for a peer, and the order does not matter.
+    // Aborts at once, in a group too: abort() waits for no peer, so the order does not matter.
     (*found)->abort();
     return kSuccess;
   });

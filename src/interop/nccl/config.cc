@@ -31,8 +31,8 @@ leeway_nccl_config left_alone() {
   return config;
 }
 
-// Bytes of the struct that a header of this version had: what stands behind them is not the
-// program's.
+// Bytes of the struct in nccl.h of this version. Memory behind them is no part of the program's
+// config.
 std::size_t known_bytes(unsigned version) {
   const auto at_least = [&](int minor) {
     return version >= static_cast<unsigned>(version_code(2, minor, 0));
@@ -62,7 +62,7 @@ bool is_not_negative(int value) {
   return value >= 0;
 }
 
-// What Leeway has no use for is checked all the same: a program finds its mistakes.
+// Members that Leeway does not use are checked too, so that a program finds its mistakes.
 constexpr Rule kRules[] = {
     {&leeway_nccl_config::blocking, "blocking", &is_switch},
     {&leeway_nccl_config::cga_cluster_size, "cgaClusterSize", &is_not_negative},
@@ -96,7 +96,7 @@ Status check(const leeway_nccl_config& config) {
 
 Result<Config> read_config(const leeway_nccl_config* asked, const Config& inherited) {
   if (asked == nullptr) return inherited;
-  // Its beginning has been there since 2.14; the rest only as far as `size` says.
+  // The head has been there since 2.14. Of the rest, only the first `size` bytes are there.
   constexpr std::size_t kHeadBytes = offsetof(leeway_nccl_config, blocking);
   leeway_nccl_config config = left_alone();
   if (asked->magic != kConfigMagic || asked->size < kHeadBytes) {

@@ -1,4 +1,4 @@
-// ncclConfig_t: what a program asks of one communicator.
+// Configuration that a program gives one communicator (ncclConfig_t).
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ namespace leeway::nccl {
 
 struct Config {
   bool blocking = true;
-  std::string name;  // commName; empty: none
+  std::string name;  // commName; empty if it has none
 };
 
-// `asked` may be null: then it is `inherited`. Members that the program left alone, and those that
-// are newer than its header, come from `inherited` too. kInvalidArgument in NCCL's words.
+// Returns `inherited`, changed by the members that the program set in `asked`, which may be null.
+// Members that are newer than the program's header do not count as set. Returns kInvalidArgument,
+// with NCCL's text, if a value is invalid.
 Result<Config> read_config(const leeway_nccl_config* asked, const Config& inherited);
 
 }  // namespace leeway::nccl

@@ -1,5 +1,5 @@
-// What the process has once: its settings, its policy, its communicators, the listeners of its
-// unique ids. Made by the first call, never destroyed.
+// Objects that the process has once: its settings, its policy, its communicators, the listeners of
+// its unique ids. The first call makes them. They are never destroyed.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace leeway::nccl {
 struct Context {
   Settings settings;
   Policy policy;
-  Status status;  // what is wrong with the environment; calls that make communicators fail with it
+  Status status;  // error in the environment; calls that make communicators fail with it
   Registry registry;
   Listeners listeners;
   Trace trace;

@@ -6,14 +6,15 @@
 namespace leeway::nccl {
 namespace {
 
-// Parts of a tensor: an eighth of it, so that copies and network overlap, within these bounds.
+// A part is an eighth of the tensor, within these bounds, so that copies and network overlap.
 constexpr std::size_t kPartMin = std::size_t{256} << 10;
 constexpr std::size_t kPartMax = std::size_t{4} << 20;
 constexpr std::size_t kParts = 8;
-// Of each rank's block, where a part has several: less is not worth a copy's start.
+// Least bytes of each rank's block in a part of several blocks: fewer are not worth starting a
+// copy.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
-// Messages are cut by their length alone: a peer may have them in another group.
+// Messages are cut by their length alone, as the peer may have them in a group of other messages.
 constexpr std::size_t kMessagePart = kPartMax;
 
 std::size_t aligned(std::size_t bytes) {
@@ -37,7 +38,7 @@ std::size_t part_elements(const Operation& operation, int size) {
   return (block + kMultiple - 1) / kMultiple * kMultiple / element;
 }
 
-// A part's blocks in memory and in staging. Operations work in place there, as far as they can.
+// A part's blocks in memory and in staging. In staging, operations work in place where they can.
 struct Layout {
   std::size_t input_rows = 1;
   std::size_t output_rows = 1;
@@ -85,7 +86,7 @@ StagedPart part_of(const Operation& operation, const Layout& layout, std::size_t
   }
   if (operation.receive != nullptr) {
     piece.output_at = layout.output_at * bytes;
-    // A root has what it broadcasts.
+    // A root that broadcasts in place has the result already.
     const bool there = operation.kind == Kind::broadcast && operation.send == operation.receive;
     if (!there)
       part.copies.output.push_back({address_of(operation.receive, first * element), piece.output_at,

@@ -39,7 +39,7 @@ class Debug {
     file_ = STDOUT_FILENO;
     if (pattern == nullptr || *pattern == '\0' || level_ == DebugLevel::none) return;
     const std::string name = debug_file_name(pattern, host_, ::getpid());
-    // Other processes may have it open, too: lines are added to the end.
+    // O_APPEND, as other processes may have the file open, too.
     const int file =
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (file >= 0) file_ = file;
@@ -50,7 +50,7 @@ class Debug {
     if (level_ < level) return;
     std::string line = host_ + ':' + std::to_string(::getpid()) + ':' + std::to_string(::gettid());
     line.append(" [0] ").append(name).append(" ").append(text).append("\n");
-    // One write, so that lines of several ranks do not mix. Nobody is told where it fails.
+    // One write, so that lines of several ranks do not mix. A failed write is ignored.
     if (::write(file_, line.data(), line.size()) < 0) return;
   }
 
@@ -65,7 +65,7 @@ class Debug {
     std::copy_n(text.data(), size, last_error_.data());
     last_error_[size] = '\0';
   }
-  // The caller's copy: other threads may keep texts at any time.
+  // Returns the calling thread's copy, as other threads may replace the text at any time.
   const char* last_error() {
     thread_local std::array<char, 1024> text;
     const std::lock_guard lock(mutex_);

@@ -49,7 +49,8 @@ class Codecs {
       const auto found = ready_.find(key);
       if (found != ready_.end()) return found->second ? &*kernels_ : nullptr;
     }
-    // Without the mutex: it may wait for streams, and these for another thread. Twice does no harm.
+    // Loads without the mutex: it may wait for streams, and these for another thread. Loading twice
+    // does no harm.
     const Status status = kernels_->load_now(format, {.stream = lane.inputs()});
     if (!status.ok()) say(status);
     const std::lock_guard lock(mutex_);
@@ -76,7 +77,7 @@ class Codecs {
   std::map<Key, bool> ready_;
 };
 
-// Whether the processor could read it, asked of the kernel.
+// Asks the kernel whether the processor can read the byte at `memory`.
 bool readable(const void* memory) {
   char byte = 0;
   iovec to{&byte, 1};
@@ -85,7 +86,7 @@ bool readable(const void* memory) {
 }
 
 Code find_without_driver(const Operation& operation, std::string_view title) {
-  // Programs of the CPU have no streams, and pay nothing for this.
+  // Programs for the CPU pass no stream, and skip the check.
   if (operation.stream == nullptr || operation.count == 0) return kSuccess;
   for (const void* const memory : {operation.send, static_cast<const void*>(operation.receive)}) {
     if (memory == nullptr || readable(memory)) continue;

@@ -1,4 +1,5 @@
-// GPUs as the drop-in sees them: whether there is a CUDA driver, and whose memory a call's is.
+// GPUs as the drop-in sees them: whether there is a CUDA driver, and what memory a call's buffers
+// are in.
 #pragma once
 
 #include <string>
@@ -10,19 +11,20 @@
 
 namespace leeway::nccl {
 
-// Null: no driver, and all memory is host memory. Opened by the first call; a fork's child has
-// none, as CUDA does not outlive a fork.
+// Returns the process's stager, or null if there is no CUDA driver: then all memory is host memory.
+// The first call opens the driver. A child that is forked later gets null, as CUDA does not outlive
+// a fork.
 device::Stager* stager();
-// Why there is none.
+// Returns the reason why stager() is null.
 std::string why_no_driver();
-// Kernels that encode and sum in this format, ready on the lane's device. Null: the driver cannot
-// load them. The first call logs which.
+// Returns the kernels that encode and sum in this format, ready on the lane's device, or null if
+// the driver cannot load them. The first call logs which at INFO. Needs a stager().
 const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format);
-// The calling thread's device; 0 without a driver.
+// Returns the calling thread's CUDA device; 0 without a driver.
 int current_device();
 
-// Fills in whether the operation is one of streams. kInvalidArgument: its buffers are of two kinds;
-// or there is no driver, and a buffer is no memory that the processor can read.
+// Sets operation.memory. Returns kInvalidArgument if its buffers are of two kinds; or if there is
+// no driver, the call has a stream, and the processor cannot read a buffer.
 Code find_memory(Operation& operation, std::string_view title);
 
 }  // namespace leeway::nccl

@@ -9,7 +9,7 @@
 namespace leeway::nccl {
 namespace {
 
-// The two tensors of an operation, of which NCCL gives the length of one block.
+// The two tensors of an operation. NCCL gives the length of one block of them.
 struct Tensors {
   ConstTensorView input;
   TensorView output;
@@ -38,7 +38,7 @@ Tensors tensors_of(const Communicator& communicator, const Operation& operation)
   return {{operation.send, input, operation.type}, {operation.receive, output, operation.type}};
 }
 
-// The root's own copy, where it is not in place.
+// Returns the tensor to broadcast. At a root that is not in place, copies its input there first.
 TensorView broadcast_tensor(const Communicator& communicator, const Operation& operation) {
   const TensorView data(operation.receive, operation.count, operation.type);
   const bool root = communicator.rank() == operation.peer;
@@ -47,8 +47,9 @@ TensorView broadcast_tensor(const Communicator& communicator, const Operation& o
   return data;
 }
 
-// Blocks would be overwritten before they are sent. NCCL leaves what comes of that to chance, and
-// its tests call it.
+// Copies the input of an all-to-all in place, as blocks would be overwritten before they are sent.
+// NCCL leaves the result of such a call undefined, but its tests make it. Returns null if the call
+// is not in place.
 std::shared_ptr<const std::vector<std::byte>> copy_in_place(const Operation& operation,
                                                             ConstTensorView& input) {
   if (operation.send != operation.receive) return nullptr;
@@ -115,7 +116,7 @@ Work start(Communicator& communicator, const Operation& operation) {
     case Kind::all_to_all: {
       auto copy = copy_in_place(operation, input);
       Work work = communicator.all_to_all_async(input, output, options);
-      if (copy != nullptr) work.on_done([copy = std::move(copy)] {});  // which keeps it until then
+      if (copy != nullptr) work.on_done([copy = std::move(copy)] {});  // keeps the copy until then
       return work;
     }
     case Kind::gather:

@@ -8,11 +8,11 @@
 
 namespace leeway::nccl {
 
-// Blocks until it is done.
+// Runs an operation, and blocks until it is done.
 Result<CollectiveReport> run(Communicator& communicator, const Operation& operation);
-// Returns at once. The operation's memory must stay.
+// Starts an operation and returns at once. Its memory must stay valid until it is done.
 Work start(Communicator& communicator, const Operation& operation);
-// Sends and receives, as one operation: no order of theirs can block.
+// Starts sends and receives as one operation, so that no order of theirs can block.
 Work exchange(Communicator& communicator, std::span<const Operation> messages);
 
 }  // namespace leeway::nccl

@@ -115,7 +115,7 @@ struct leeway_nccl_functions {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* What libnccl.so.2 looks up in libleeway_nccl.so.0. */
+/* The table that libnccl.so.2 looks up in libleeway_nccl.so.0. */
 extern const struct leeway_nccl_functions leeway_nccl_functions_0;
 #ifdef __cplusplus
 }

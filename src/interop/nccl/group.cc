@@ -43,17 +43,18 @@ bool on_streams(const std::shared_ptr<Comm>& comm, std::span<const Operation> op
     if (one.memory == Memory::streams) return true;
     any = any && one.memory == Memory::any;
   }
-  // Messages of length 0 go the way of those before.
+  // Operations without elements need no memory. They go through the lane if there is one.
   return any && comm->lane_if_made() != nullptr;
 }
 
-// Operations that streams still wait for come before.
+// Waits until all staged steps that were enqueued before have begun: operations begin in the order
+// of the calls.
 void wait_for_streams(Comm& comm) {
   const auto lane = comm.lane_if_made();
   if (lane != nullptr && stager() != nullptr) stager()->wait_begun(*lane);
 }
 
-// Its end is told by the communicator's state.
+// Leaves an operation to the background. Comm::state() is kInProgress until it has ended.
 template <typename Started>
 void finish_in_background(Started started) {
   const auto kept = std::make_shared<Started>(std::move(started));
@@ -199,8 +200,8 @@ Code Group::end_outermost() {
   return code;
 }
 
-// What belongs together: a collective, or all messages of a communicator, in the order of the
-// calls; messages come last.
+// Gathers the calls that are one operation: each collective, and all messages of a communicator.
+// They are in the order of the calls, but messages come last.
 std::vector<Group::Together> Group::gather_calls() {
   const std::vector<Call> calls = std::exchange(calls_, {});
   std::vector<Together> all;
@@ -224,7 +225,7 @@ std::vector<Group::Started> Group::begin_operations(Code& code) {
   std::vector<std::shared_ptr<StagedCall>> on_devices;
   for (Together& one : gather_calls()) {
     std::shared_ptr<Communicator> communicator = one.comm->hold();
-    if (communicator == nullptr) continue;  // aborted since: the call was told, or will be
+    if (communicator == nullptr) continue;  // aborted or left since: its operations are dropped
     if (on_streams(one.comm, one.operations)) {
       on_devices.push_back(std::make_shared<StagedCall>(one.comm, std::move(one.operations)));
     } else {

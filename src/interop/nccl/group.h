@@ -1,9 +1,10 @@
 // ncclGroupStart to ncclGroupEnd: calls of one thread that begin together.
 //
-// Nothing begins before the outermost End. Then what makes and ends communicators begins, then each
-// communicator's collectives in the order of the calls, then all of its sends and receives as one
-// operation, so that no order of them can block. The first error inside is End's result, and
-// nothing begins. Operations on device memory are enqueued side by side (device/stager.h).
+// Nothing begins before the outermost End. Then the jobs begin, which make and end communicators.
+// Then each communicator's collectives begin in the order of the calls. Its sends and receives are
+// last, as one operation, so that no order of them can block. Operations on device memory are
+// enqueued side by side (device/stager.h). If a call inside fails, End returns the first such error
+// and begins nothing.
 #pragma once
 
 #include <functional>
@@ -17,16 +18,16 @@ namespace leeway::nccl {
 
 class Group {
  public:
-  // Something other than an operation: makes or ends a communicator.
+  // A call that is no operation: it makes or ends a communicator.
   struct Job {
-    std::shared_ptr<Comm> comm;  // of which it is
+    std::shared_ptr<Comm> comm;  // the one that it makes or ends
     std::function<void()> begin;
-    std::function<Code()> wait;            // after begin(), where the communicator blocks
+    std::function<Code()> wait;            // after begin(), if the communicator blocks or `waits`
     std::function<void()> cancel = [] {};  // in place of begin()
-    bool waits = false;                    // for its end, whatever the communicator
+    bool waits = false;                    // for its end, even if the communicator does not block
   };
 
-  // The calling thread's.
+  // Returns the calling thread's group.
   static Group& mine();
 
   bool open() const { return depth_ > 0; }
@@ -35,10 +36,10 @@ class Group {
   // Ends a group without beginning anything.
   Code discard();
 
-  // An operation or a job; at once where no group is open.
+  // Adds an operation or a job to the open group, or runs it at once if none is open.
   Code add(const std::shared_ptr<Comm>& comm, const Operation& operation);
   Code add(Job job);
-  // An error of a call inside, which the call answers too.
+  // Keeps the first error of a call inside the group. Returns `code`.
   Code note(Code code);
 
  private:
@@ -54,12 +55,12 @@ class Group {
 
   Code end_outermost();
   bool mixes_blocking() const;
-  // Of one communicator, host memory and memory of streams.
+  // Returns true if one communicator has operations on host memory and on memory of streams.
   bool mixes_memory() const;
   static Code run(const std::shared_ptr<Comm>& comm, const Operation& operation);
   static Code run(const Job& job);
   std::vector<Together> gather_calls();
-  // `code`: what enqueueing the work of streams answers.
+  // Sets `code` to the result of enqueueing the work of streams, if there is any.
   std::vector<Started> begin_operations(Code& code);
   static Started start(const std::shared_ptr<Comm>& comm,
                        std::shared_ptr<Communicator> communicator,

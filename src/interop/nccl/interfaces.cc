@@ -25,7 +25,7 @@ UniqueId::Address mapped(const void* v4) {
   return address;
 }
 
-// Addresses that mean something on one link only need its number besides.
+// Link-local addresses mean something only together with the number of their link.
 bool is_link_local(const in6_addr& address) {
   return IN6_IS_ADDR_LINKLOCAL(&address) != 0;
 }

@@ -1,4 +1,5 @@
-// Which addresses of this host a unique id names, as NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY say.
+// Choice of the addresses of this host that a unique id names, by NCCL_SOCKET_IFNAME and
+// NCCL_SOCKET_FAMILY.
 #pragma once
 
 #include <string>
@@ -17,27 +18,28 @@ struct LocalAddress {
   bool loopback = false;
 };
 
-// NCCL_SOCKET_IFNAME: "eth,ib" are beginnings of names, "=eth0" whole names, and "^" in front means
-// all others. Empty matches all.
+// Matches an interface with NCCL_SOCKET_IFNAME: "eth,ib" are beginnings of names, "=eth0" whole
+// names, and "^" in front means all others. Empty matches all.
 bool interface_matches(std::string_view filter, std::string_view name);
 
-// All addresses of this host's interfaces that are up, but those that mean something on one link
-// only.
+// Returns all addresses of this host's interfaces that are up, without link-local ones of IPv6,
+// which mean something on one link only.
 std::vector<LocalAddress> addresses_of_host();
 
-// Of the host's addresses, those that the settings allow, `outward` first. Where nothing is asked
-// for, loopback and containers' bridges are last resorts.
+// Returns those of `all` that the settings allow, `outward` first. If NCCL_SOCKET_IFNAME is not
+// set, loopback and bridges of containers are taken only if there is nothing else.
 std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
                                  const UniqueId::Address& outward, const Settings& settings);
-// The same of this host; one of loopback where nothing else is.
+// The same for this host. If that is empty, gives 127.0.0.1, unless an interface or IPv6 is asked
+// for.
 std::vector<LocalAddress> choose_local(const Settings& settings);
 
-// Of the host's addresses, at most kAddressesMax of what choose() gives.
+// Returns the addresses of choose(), at most kAddressesMax.
 std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
                                                 const UniqueId::Address& outward,
                                                 const Settings& settings);
 
-// The same of this host; one of loopback where nothing else is.
+// Returns the addresses of choose_local(), at most kAddressesMax.
 std::vector<UniqueId::Address> local_addresses(const Settings& settings);
 
 }  // namespace leeway::nccl

@@ -30,7 +30,7 @@ Result<Options> options_for(int ranks, int rank) {
   return options;
 }
 
-// The interface and its address; empty if neither is known.
+// Returns the interface, if it is known, and its address; empty if neither is known.
 std::string interface_of(const Options& options) {
   std::string address = options.bind_address;
   if (address.empty()) {
@@ -44,7 +44,8 @@ std::string interface_of(const Options& options) {
   return address;
 }
 
-// The id of a place that everybody knows: it has no secret.
+// Returns the id of a place that NCCL_COMM_ID names. Everybody knows the place, so the id has no
+// secret.
 Result<UniqueId> id_of_place(const std::string& place) {
   const auto where = rendezvous::parse_host_port(place);
   if (!where.ok()) {
@@ -66,7 +67,7 @@ Result<UniqueId> id_of_place(const std::string& place) {
   return id;
 }
 
-// Once a process.
+// Warns once a process.
 void say_not_sealed() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
@@ -123,7 +124,7 @@ std::string way_of(const Communicator& communicator) {
 }
 
 void leave_at_exit() {
-  end_threads_at_exit();  // after what follows
+  end_threads_at_exit();  // after the handler below, as handlers run in reverse order
   static const int registered = std::atexit([] {
     const auto comms = Context::get().registry.take_all();
     for (const auto& comm : comms) comm->begin_leaving();

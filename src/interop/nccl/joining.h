@@ -9,20 +9,22 @@
 
 namespace leeway::nccl {
 
-// Begins: `comm` becomes ready, or fails, in the background.
+// Begins to join the group of `id`. `comm` becomes ready, or fails, in the background. Returns an
+// error if that cannot begin.
 Status begin_joining(Comm& comm, const UniqueId& id, int ranks, int rank);
-// `ranks` communicators of this process's threads, without sockets; ready at once but for the
-// comparison of policies.
+// Makes `ranks` communicators for threads of this process, without sockets. Their ranks have met.
+// Only policies are still to be compared (Comm::begin).
 Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks);
 
-// What carries the communicator's calls, from which interface, and whether strangers can read them.
+// Describes for the log what carries the communicator's calls, from which interface, and whether
+// they are sealed.
 std::string way_of(const Communicator& communicator);
 
-// A new id, or the one that NCCL_COMM_ID names.
+// Returns a new id, or the one that NCCL_COMM_ID names.
 Result<UniqueId> make_unique_id();
 
-// From the first communicator on: at the end of the process those that are left have 200 ms, all
-// together, to serve peers and to leave.
+// Makes communicators leave at the end of the process. Those that the program did not destroy have
+// 200 ms, all together, to serve peers and to leave. Calls after the first do nothing.
 void leave_at_exit();
 
 }  // namespace leeway::nccl

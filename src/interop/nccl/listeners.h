@@ -1,5 +1,5 @@
-// Where the groups of this process's unique ids meet: a listener for each id, in the process that
-// made it, which need not become a rank.
+// Listeners where the groups of this process's unique ids meet. Each id has one, in the process
+// that made it, which need not become a rank.
 #pragma once
 
 #include <condition_variable>
@@ -18,16 +18,17 @@
 
 namespace leeway::nccl {
 
-// How long a listener waits for its group, and a rank for the others.
+// Time that a listener waits for its group, and a rank for the other ranks.
 inline constexpr Duration kMeetingTime = std::chrono::minutes(10);
 
 class Listeners {
  public:
-  // A new id, and a listener for it.
+  // Makes an id, and opens a listener for it.
   Result<UniqueId> open(const Settings& settings);
-  // Where the id's group meets: this process's own listener, or a connection to where the id says.
-  // The listener is closed when the place is left. Of an id without a secret, which NCCL_COMM_ID
-  // made in every process, rank 0 has the listener, and the options say who may connect.
+  // Returns the place where the id's group meets: this process's own listener, or a connection to
+  // an address of the id. The listener is closed when the place is left. An id without a secret was
+  // made from NCCL_COMM_ID in every process: rank 0 opens its listener here, and the options say
+  // who may connect.
   Result<std::shared_ptr<Place>> reach(const UniqueId& id, const Options& options, bool rank_0);
 
  private:
@@ -39,7 +40,7 @@ class Listeners {
     std::mutex mutex;
     std::condition_variable_any changed;
     std::map<std::string, Listener> open;
-    bool watched = false;  // a thread closes what has waited long enough; it ends with the last
+    bool watched = false;  // a thread closes listeners at their end; it ends with the last
   };
   static void expire(State& state, const std::stop_token& stop);
   static void close(State& state, const std::string& name);

@@ -7,14 +7,16 @@
 
 namespace leeway::nccl {
 
-// What the environment says. Ranks have kMeetingTime to meet, unless it says that too.
+// Returns the options that the environment gives, for this rank. Ranks have kMeetingTime to meet,
+// unless LEEWAY_JOIN_TIMEOUT_MS is set.
 Result<Options> member_options(const Settings& settings, int ranks, int rank);
 
-// Whether the operator's secret file or certificates seal what this rank sends.
+// Returns true if the operator's secret file or certificates seal what this rank sends.
 bool has_credentials(const Options& options);
 
-// The id's secret proves who takes part, and datagrams are sealed. Nothing happens where the id has
-// no secret, the settings say so, or the environment brings a secret file or certificates.
+// Lets the id's secret prove who takes part, so that datagrams are sealed. Does nothing if the id
+// has no secret, if `seal` of the settings is false, or if the options have a secret file or
+// certificates.
 void seal_by(const UniqueId& id, const Settings& settings, Options& options);
 
 }  // namespace leeway::nccl

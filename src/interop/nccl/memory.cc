@@ -1,4 +1,4 @@
-// Memory of NCCL's making, and memory that programs make known.
+// Functions that allocate memory, and that register memory of programs.
 #include <algorithm>
 #include <cstdlib>
 
@@ -9,14 +9,14 @@
 namespace leeway::nccl {
 namespace {
 
-// NCCL_WIN_REQUIRED_ALIGNMENT: what MemAlloc gives may become a window.
+// NCCL_WIN_REQUIRED_ALIGNMENT: memory of ncclMemAlloc may become a window.
 constexpr std::size_t kAlignment = 4096;
 
-// The driver gives memory by whole pages of this size from there on, which are aligned so. What is
-// smaller shares a page, at any multiple of 512 bytes. NCCL rounds up to these pages, too.
+// From this size on, the driver gives whole pages of 2 MiB, aligned to 2 MiB. Smaller allocations
+// share a page, at any multiple of 512 bytes. NCCL rounds up to these pages, too.
 constexpr std::size_t kDevicePage = std::size_t{2} << 20;
 
-// The least multiple of `unit` that has room; 0: there is none.
+// Returns `bytes` rounded up to a multiple of `unit`, or 0 if they are too many for that.
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
 }
@@ -36,7 +36,7 @@ Code add(leeway_nccl_comm handle, const char* title, void* memory, std::size_t b
   return kSuccess;
 }
 
-// On the thread's device, as NCCL does; on the host where there is no driver.
+// Allocates on the calling thread's device, as NCCL does, or on the host if there is no driver.
 Code allocate(std::size_t bytes, void** memory) {
   if (const device::Stager* const cuda = stager(); cuda != nullptr) {
     const device::Driver& driver = cuda->driver();

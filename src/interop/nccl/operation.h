@@ -1,4 +1,4 @@
-// One call of NCCL, taken apart.
+// Arguments of one call of NCCL, checked and resolved.
 #pragma once
 
 #include <cstddef>
@@ -41,22 +41,23 @@ constexpr bool has_root(Kind kind) {
          kind == Kind::scatter;
 }
 
-// What a call does, with its reduction resolved: a reduction may be destroyed as soon as the call
-// has returned.
+// One call, with its reduction resolved: a program may destroy a reduction as soon as the call has
+// returned.
 struct Operation {
   Kind kind = Kind::all_reduce;
   const void* send = nullptr;
   void* receive = nullptr;
-  std::size_t count = 0;  // as the call gives it: of one block where there are several
+  std::size_t count = 0;  // elements, as the call gives them: of one block if there are several
   DataType type = DataType::f32;
   Rank peer = 0;  // or the root
   CollectiveOptions options;
   leeway_nccl_stream stream = nullptr;
-  // Whose memory it is: the host's, which is read and written when the call is made; or memory that
-  // streams reach, a device's or pinned. Any: it has none.
+  // Kind of the buffers. `host`: pageable memory, which the processor reads and writes. `streams`:
+  // device, managed or pinned memory, read and written in the order of streams. `any`: the
+  // operation has no elements.
   enum class Memory : std::uint8_t { host, streams, any } memory = Memory::host;
-  // Of premul_sum: where the factor lies that streams write, read in their order. Null: options has
-  // it.
+  // For premul_sum: address of a factor that streams write, read in their order. Null if `options`
+  // has the factor.
   const void* factor = nullptr;
 };
 

@@ -20,7 +20,7 @@ struct Arguments {
   leeway_nccl_stream stream;
 };
 
-// Whether the rank's own half of the operation reads, or writes, the memory.
+// These return true if this rank's part of the operation reads `send`, or writes `receive`.
 bool reads_send(const Arguments& call, const Comm& comm) {
   if (call.kind == Kind::recv) return false;
   return (call.kind != Kind::broadcast && call.kind != Kind::scatter) || comm.rank() == call.peer;
@@ -38,7 +38,7 @@ Code check_pointers(const Arguments& call, const Comm& comm, const char* title) 
   return kSuccess;
 }
 
-// The factor of a program's own reduction: what the host can read, it reads at the call.
+// Resolves the factor of a program's own reduction. If it is in host memory, it is read now.
 Code resolve_factor(const void* factor, const char* title, Operation& out) {
   if (factor == nullptr) return kSuccess;
   const device::Stager* const cuda = stager();
@@ -55,7 +55,7 @@ Code resolve_factor(const void* factor, const char* title, Operation& out) {
   return kSuccess;
 }
 
-// Whoever is neither sender nor receiver has memory of no meaning, and so has a root in place.
+// Drops a buffer that this rank neither reads nor writes: a program may pass any address for it.
 void resolve_memory(const Arguments& call, const Comm& comm, Operation& out) {
   out.send = reads_send(call, comm) ? call.send : nullptr;
   out.receive = writes_receive(call, comm) ? call.receive : nullptr;

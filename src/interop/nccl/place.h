@@ -1,5 +1,6 @@
-// The store in which one group meets, as long as it meets. A communicator keeps its options, and
-// with them the store: this one lets go of sockets and listeners once they are not needed.
+// The store by which one group meets. A communicator keeps its options, and with them the store. So
+// this wrapper lets go of sockets and listeners when the group has met. Later calls of the store
+// return kUnavailable.
 #pragma once
 
 #include <functional>
@@ -13,12 +14,13 @@ namespace leeway::nccl {
 
 class Place final : public Rendezvous {
  public:
-  // `address`: by which this process reaches it. `left` is called once, by leave().
+  // `address` is the one by which this process reaches the store. leave() calls `left` once; it may
+  // be empty.
   Place(std::shared_ptr<Rendezvous> store, std::string address, std::function<void()> left)
       : address_(std::move(address)), store_(std::move(store)), left_(std::move(left)) {}
 
   const std::string& address() const { return address_; }
-  // The group has met.
+  // Lets go of the store: the group has met.
   void leave();
 
   Status put(std::string_view key, ByteSpan value) override;

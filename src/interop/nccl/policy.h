@@ -1,12 +1,12 @@
-// What may be lossy: rules that an operator writes, one a line or separated by ';'. The first rule
-// that matches a call decides; where none does, the call is exact.
+// Rules of what may be lossy, as an operator writes them: one a line, or separated by ';'. The
+// first rule that matches a call decides. If none does, the call is exact.
 //
+//   operations | types | bytes | communicators -> delivery, codec, estimator
 //   all_reduce reduce_scatter | f32 bf16 | >=1MiB | comm=dp*,size=world -> best_effort(200ms) nvfp4
-//   operations                | types    | bytes  | communicators       -> delivery, codec,
-//   estimator
 //
-// '*' in place of a part, or nothing, matches all. Integers, FP8, f64, reductions other than sum,
-// avg and premul_sum, whatever only moves data, and less than 64 KiB stay exact in any case.
+// '*' in place of a part, or nothing, matches all. In any case these stay exact: integers, FP8,
+// f64, reductions other than sum, avg and premul_sum, operations that only move data, and tensors
+// of less than 64 KiB.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace leeway::nccl {
 
 class Policy {
  public:
-  // Less stays exact: there is nothing to win.
+  // Smaller tensors stay exact, as loss would gain nothing.
   static constexpr std::size_t kLossyBytesMin = 65'536;
 
   // A communicator as rules see it.
@@ -30,25 +30,28 @@ class Policy {
     std::string name;  // commName
     int size = 0;
     int world = 0;              // size of the process's first communicator
-    std::uint64_t ordinal = 0;  // of the communicators that this process made
+    std::uint64_t ordinal = 0;  // number of communicators that the process made before
   };
 
-  // kInvalidArgument naming line and column.
+  // Returns kInvalidArgument, with line and column, if a rule is wrong.
   static Result<Policy> parse(std::string_view text);
-  // The same of a variable's value: rules where it has "->", else the name of a file of rules.
+  // The same for a variable's value. It holds rules if it is empty or has "->", else the name of a
+  // file of rules.
   static Result<Policy> read(const std::string& value);
 
-  // The rules that concern this communicator.
+  // Returns the rules that concern this communicator.
   Policy of(const Group& group) const;
   bool empty() const { return rules_.empty(); }
 
-  // How this call is delivered, or null: exactly. `bytes`: of the whole tensor.
+  // Returns how this call is delivered, or null if no rule decides: then exactly. `bytes` is the
+  // size of the whole tensor.
   const CollectiveOptions* find(Kind kind, ReduceOp op, DataType type, std::size_t bytes) const;
 
-  // Texts about the rules that can never decide a call: which rule, and why.
+  // Returns a text for each rule that can never decide a call: which rule, and why.
   std::vector<std::string> idle_rules() const;
 
-  // Equal on ranks that treat all calls alike.
+  // Returns a checksum of the parts of the rules that decide calls. Ranks compare it to find
+  // policies that differ.
   std::uint64_t fingerprint() const;
 
  private:
@@ -62,14 +65,14 @@ class Policy {
     bool world = false;
     std::optional<std::uint64_t> ordinal;
     CollectiveOptions outcome;
-    std::string text;  // as it was written, for texts
+    std::string text;  // as it was written, for messages
 
     bool concerns(const Group& group) const;
-    // Without the calls that stay exact in any case.
+    // Returns the rule without the calls that stay exact in any case.
     Rule effective() const;
-    // All calls of `other` are this rule's.
+    // Returns true if this rule matches all calls that `other` matches.
     bool covers(const Rule& other) const;
-    // The part that a call sees, for the fingerprint.
+    // Returns the part that matches and decides calls, as text for the fingerprint.
     std::string canonical() const;
   };
   friend class RuleParser;

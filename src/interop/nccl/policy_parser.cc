@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
-// Characters of a rule that a text shows.
+// Most characters of a rule that a message shows.
 constexpr std::size_t kTextMax = 80;
 
 std::string_view trimmed(std::string_view text) {

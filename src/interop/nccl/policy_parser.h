@@ -1,4 +1,4 @@
-// Reads the rules of a policy (policy.h), and says where one is wrong.
+// Parser for the rules of a policy (policy.h). Its errors say where a rule is wrong.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class RuleParser {
   Status outcome(std::string_view part, Rule& rule);
   Status delivery(std::string_view word, Rule& rule);
 
-  // The error, with line and column of `where`, which lies in the text.
+  // Returns the error, with line and column of `where`, which must be a view into the text.
   Status wrong(std::string_view where, const char* what) const;
 
   const std::string_view text_;

@@ -14,10 +14,11 @@
 namespace leeway::nccl {
 namespace {
 
-// For all of an id's addresses together. One that cannot be reached is often never answered.
+// Time for all addresses of an id together. An address that cannot be reached often gives no answer
+// at all.
 constexpr int kProbeMs = 3000;
 
-// A connection that has begun, or -1.
+// Begins a connection. Returns its socket, or -1.
 int begin_connecting(const std::string& place) {
   const auto where = rendezvous::parse_host_port(place);
   if (!where.ok()) return -1;

@@ -1,4 +1,4 @@
-// Which of a host's addresses answers.
+// Search for an address of a host that answers.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,11 @@
 
 namespace leeway::nccl {
 
-// Of several "host:port", the first that takes a TCP connection. Blocks for three seconds at most.
+// Returns the "host:port" that takes a TCP connection first, or nullopt if none does within three
+// seconds. Blocks for that time at most.
 std::optional<std::string> find_reachable(const std::vector<std::string>& places);
 
-// The same, or the first of all where none does. Does not look where there is only one.
+// The same, but returns the first of the list if none answers. Does not try if there is only one.
 std::string first_reachable(const std::vector<std::string>& places);
 
 }  // namespace leeway::nccl

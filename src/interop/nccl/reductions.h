@@ -1,5 +1,5 @@
-// Reductions of NCCL by their numbers: five that are built in, and those that a program made of one
-// communicator (ncclRedOpCreatePreMulSum).
+// Reductions of NCCL by their numbers: five that are built in, and those that a program made for
+// one communicator (ncclRedOpCreatePreMulSum).
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@
 
 namespace leeway::nccl {
 
-// ncclDataType_t; nothing where it is none.
+// Returns the type of an ncclDataType_t, or nullopt if it is none.
 std::optional<DataType> type_of(leeway_nccl_enum type);
 
-// The number at `memory`, of this type.
+// Reads the number of this type at `memory`.
 Scalar scalar_at(const void* memory, DataType type);
 
 class Reductions {
  public:
-  // The number of ncclRedOp_t that is given to the first one made.
+  // The ncclRedOp_t of the first reduction that a program makes.
   static constexpr leeway_nccl_enum kFirstMade = 5;
 
-  // `memory` is read now, or, with `later`, by each call that uses the reduction.
+  // Makes a premul_sum and returns its ncclRedOp_t. Its factor at `memory` is read now, or, with
+  // `later`, by each call that uses it.
   leeway_nccl_enum make(const void* memory, DataType type, bool later);
-  // False: not one that was made here and is still there.
+  // Returns false if `op` was not made here, or was destroyed.
   bool destroy(leeway_nccl_enum op);
-  // Puts the reduction into the options. `later`: is set to the memory of a factor that each call
-  // reads. kInvalidArgument: there is none of this number, or it is for another type.
+  // Puts the reduction into the options. For a factor that each call reads, sets `later` to its
+  // address. Returns kInvalidArgument if there is no such reduction, or it is for another type.
   Status resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options,
                  const void*& later) const;
 
@@ -38,7 +39,7 @@ class Reductions {
   struct Made {
     bool there = false;
     DataType type = DataType::f32;
-    const void* memory = nullptr;  // read later; null: `factor` holds it
+    const void* memory = nullptr;  // address of a factor that calls read; null if `factor` has it
     Scalar factor = 1;
   };
   mutable std::mutex mutex_;

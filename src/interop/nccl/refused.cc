@@ -1,8 +1,8 @@
-// What Leeway does not do: NCCL's device interface, one-sided writes, growing, and the parameters
-// of NCCL's own machinery. Such a call answers ncclInvalidUsage, and a line of the log says so once
+// Functions that Leeway does not support: NCCL's device interface, one-sided writes, growing, and
+// the parameters of NCCL's own machinery. Such a call returns ncclInvalidUsage, and is logged once
 // a name. The names exist because a program dies at its first call of a name that is missing, and
-// libtorch_cuda names all of them. What can be answered truly is answered: facts of a communicator,
-// memory that can be suspended (none), and parameters (none).
+// libtorch_cuda names all of them. Some calls get a true answer: facts of a communicator, memory
+// that can be suspended (none), and parameters (none).
 #include <atomic>
 #include <cstring>
 
@@ -101,9 +101,9 @@ void ParamDumpAll() {
   info("ncclParamDumpAll: parameters of NCCL mean nothing to Leeway");
 }
 
-// Programs look for these three by name and call them before memory is given to others (vLLM's
-// sleep mode): a communicator of Leeway has no memory of a device that could be given, so that
-// suspending it is done at once. A second suspend and a resume without one are refused, as by NCCL.
+// Programs look for these three by name, and call them before they give memory to others (vLLM's
+// sleep mode). A communicator of Leeway has no memory of a device to give, so suspending it is done
+// at once. A second suspend and a resume without one are refused, as by NCCL.
 leeway_nccl_result CommSuspend(leeway_nccl_comm handle, int flags) {
   return set_suspended("CommSuspend", handle, (flags & kSuspendMemory) != 0, true);
 }
@@ -152,7 +152,7 @@ leeway_nccl_team TeamWorld(leeway_nccl_comm handle) {
   return comm != nullptr ? leeway_nccl_team{comm->size(), comm->rank(), 1} : leeway_nccl_team{};
 }
 
-// Ranks whose memory a kernel can reach: none but its own.
+// Team of the ranks whose memory a kernel can reach: only its own.
 leeway_nccl_team TeamLsa(leeway_nccl_comm handle) {
   return comm_of(handle, "TeamLsa") != nullptr ? leeway_nccl_team{1, 0, 1} : leeway_nccl_team{};
 }

@@ -14,13 +14,13 @@ namespace leeway::nccl {
 
 class Registrations {
  public:
-  // Null where there is no memory. The transport may refuse to know the memory: `told` is why, and
-  // calls work all the same. Null in place of the communicator: memory of a device, which no
-  // transport can know.
+  // Registers memory and returns its handle, or null if there is no memory. The transport may
+  // refuse the memory: `told` says why, and calls work all the same. `communicator` is null for
+  // memory of a device, which no transport can register.
   void* add(Communicator* communicator, void* memory, std::size_t bytes, Status& told);
-  // kUnsupported: no such handle.
+  // Returns kUnsupported if there is no such handle.
   Status remove(void* handle);
-  // Of a handle; null: no such handle.
+  // Returns the memory of a handle, or null if there is no such handle.
   void* memory_of(void* handle);
   void clear();
 

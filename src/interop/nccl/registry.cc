@@ -8,7 +8,7 @@
 namespace leeway::nccl {
 namespace {
 
-// Handles look like pointers, to nothing that is ever mapped.
+// Handles look like pointers, but to addresses that are never mapped.
 constexpr unsigned kHandleShift = 4;
 
 std::uint64_t number_of(leeway_nccl_comm handle) {

@@ -1,7 +1,7 @@
 // The communicators of this process, by the handles that its program has.
 //
-// A handle is a number, never an address: one that was destroyed is not found again, and one that
-// was made before a fork is known to be.
+// A handle is a number that is never used again, not an address. So a handle that was destroyed is
+// not found, and one that was made before a fork is recognized as such.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ class Comm;
 class Registry {
  public:
   leeway_nccl_comm add(std::shared_ptr<Comm> comm);
-  // kInvalidArgument, in NCCL's words where it is null; kUnsupported where it is of the process
-  // that this one was forked from. `title` names the call.
+  // Returns kInvalidArgument if there is no such handle, in NCCL's words if it is null. Returns
+  // kUnsupported if it is of the process that this one was forked from. `title` names the call.
   Result<std::shared_ptr<Comm>> find(leeway_nccl_comm handle, std::string_view title);
-  // The same, and from now on it is not found any more.
+  // The same, and removes the handle.
   Result<std::shared_ptr<Comm>> take(leeway_nccl_comm handle, std::string_view title);
   std::vector<std::shared_ptr<Comm>> take_all();
 

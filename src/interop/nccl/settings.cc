@@ -28,7 +28,7 @@ Status wrong(const char* name, const char* value, const char* what) {
   return Status::error(StatusCode::kInvalidArgument, "%s=\"%.60s\" is not %s", name, value, what);
 }
 
-// "2.29.3", or NCCL_VERSION_CODE.
+// Parses "2.29.3", or a number as NCCL_VERSION_CODE.
 std::optional<int> version_of(std::string_view text) {
   std::array<int, 3> parts{};
   std::size_t count = 0;
@@ -62,8 +62,8 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
   return Status();
 }
 
-// A variable is set and empty after `LEEWAY_NCCL_POLICY=$RULES` where RULES is misspelt. NCCL's own
-// variables count as unset then.
+// Refuses Leeway's variables that are set and empty, as after `LEEWAY_NCCL_POLICY=$RULES` where
+// RULES is misspelt. NCCL's own variables count as unset then.
 Status refuse_empty(const Settings::Lookup& variable) {
   for (const char* const name :
        {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",

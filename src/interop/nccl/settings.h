@@ -1,5 +1,5 @@
-// What the environment says about the drop-in: NCCL's variables that keep their meaning, and
-// LEEWAY_NCCL_*. What Leeway itself understands (LEEWAY_*) is read by Options::from_environment().
+// Settings of the drop-in from the environment: NCCL's variables that keep their meaning, and
+// LEEWAY_NCCL_*. Other variables of Leeway (LEEWAY_*) are read by Options::from_environment().
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ struct Settings {
   std::string meeting_place;        // NCCL_COMM_ID "host:port"
 
   using Lookup = std::function<const char*(const char* name)>;
-  // kInvalidArgument: a variable does not parse; the text quotes it.
+  // Returns kInvalidArgument if a variable does not parse. The text quotes it.
   static Result<Settings> read(const Lookup& variable);
 };
 
-// Names among "NAME=value" that begin with NCCL_ and mean nothing here.
+// Returns the names among "NAME=value" that begin with NCCL_ and mean nothing here, sorted.
 std::vector<std::string> ignored_variables(const char* const* environment);
 
 }  // namespace leeway::nccl

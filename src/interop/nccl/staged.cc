@@ -21,7 +21,7 @@ std::byte* at(std::byte* staging, std::size_t offset) {
   return offset == StagedPart::kNone ? nullptr : staging + offset;
 }
 
-// One report of a call's parts. Losses are means over them.
+// Adds the report of one part to that of the call. Losses are means over the parts.
 void merge(const CollectiveReport& part, std::size_t parts, CollectiveReport& whole) {
   const double share = 1.0 / static_cast<double>(parts);
   whole.loss += share * part.loss;
@@ -43,7 +43,7 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
-// The answer of a call whose work could not be enqueued.
+// Returns the code for a call whose work could not be enqueued.
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
@@ -91,7 +91,7 @@ const device_codec::Kernels* StagedCall::kernels() const {
       **lane, codec::format_of(operation.options.codec, operation.type, codec::Purpose::sum));
 }
 
-// Kernels read and write the memory that copies would.
+// Makes the step run by kernels, which read and write the memory in place of copies.
 void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                         device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;
@@ -111,7 +111,7 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                                          .input = memory(step.input),
                                          .input_pitch = blocks ? step.input.front().pitch : 0,
                                          .output = memory(step.output)};
-  // Even shards, or few of a packet each where the tensor is short.
+  // Even shards, or fewer ones of a packet each if the tensor is short.
   if (call.spreads)
     call.block_elements =
         std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));
@@ -162,7 +162,7 @@ void StagedCall::run(const std::function<Work()>& start, const std::function<voi
     const std::lock_guard lock(mutex_);
     return begun_;
   }();
-  if (!begun) begin();  // of a replay
+  if (!begun) begin();  // a replay
   const auto work = std::make_shared<Work>(start());
   const auto end = [self = shared_from_this(), work, done] {
     const Result<CollectiveReport> outcome =

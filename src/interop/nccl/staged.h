@@ -1,5 +1,5 @@
-// Operations cut into steps that go through staging memory: those on device memory, and all others
-// of a communicator of which some rank has a CUDA driver.
+// Operations cut into steps that go through staging memory: those on memory of streams, and all
+// others of a communicator if one of its ranks has a CUDA driver.
 //
 // The cut follows from kind, count and type alone, so that all ranks cut alike. Every step is an
 // operation of its own to Leeway.
@@ -19,48 +19,52 @@
 
 namespace leeway::nccl {
 
-// A part of a call that is one operation to Leeway: the operations of which it consists, with
-// their elements and where they lie in staging.
+// A part of a call, which is one operation to Leeway. Holds its pieces, with their elements and
+// their places in staging.
 struct StagedPart {
   static constexpr std::size_t kNone = ~std::size_t{0};
   struct Piece {
     Operation operation;           // with the piece's count
-    std::size_t input_at = kNone;  // in staging; none: this rank reads nothing
+    std::size_t input_at = kNone;  // in staging; kNone if this rank reads nothing
     std::size_t output_at = kNone;
   };
-  std::vector<Piece> pieces;  // more than one: messages
+  std::vector<Piece> pieces;  // more than one only for messages
   std::size_t factor_at = kNone;
-  device::Step copies;  // without its network part
+  device::Step copies;  // the step without its network part
 };
 
-// Of a collective, or of one message.
+// Cuts a collective, or one message.
 std::vector<StagedPart> cut(const Operation& operation, int rank, int size);
-// Of a group's messages: one part. No order of them can block, so they need room at once.
+// Puts all messages of a group into one part, as no order of them may block. So staging needs room
+// for all of them at once.
 StagedPart cut_messages(std::span<const Operation> messages);
 
-// A collective, or messages: what one call, or the messages of one communicator in a group, begins.
+// A staged call: one collective or message, or all messages of one communicator in a group. Its
+// steps run after begin(). It is in progress until the last of them is done.
 class StagedCall : public std::enable_shared_from_this<StagedCall> {
  public:
   StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operations);
 
   const std::shared_ptr<Comm>& comm() const { return comm_; }
-  // Each may run again when all have run: a replay of a graph.
+  // Returns a step for each part. Each may run again when all have run: in a replay of a graph.
   std::vector<device::Step> steps();
-  // Those of the operations, each once.
+  // Returns the streams of the operations, each once.
   std::vector<device::cuda::Stream> streams() const;
 
-  // The call is under way from now until its last step is done. A replay says so by itself.
+  // Marks the call as in progress until its last step is done. A replay does so by itself.
   void begin();
-  // begin() was too early.
+  // Takes begin() back: the work was only captured, or could not be enqueued.
   void not_begun();
-  // What came of the last run.
+  // Returns the result of the last run.
   Code code();
 
  private:
-  // Those that encode the elements, so that these do not pass through staging. Null: none do.
+  // Returns the kernels that encode the elements, so that these do not pass through staging.
+  // Returns null if the call is not for kernels.
   const device_codec::Kernels* kernels() const;
   void encode(const device_codec::Kernels& kernels, std::size_t index, device::Step& step);
-  // `start` begins a part's operation; `done` hears whether it went well.
+  // Runs a part. `start` begins its operation; `done` is called at its end, with true if it
+  // succeeded.
   void run(const std::function<Work()>& start, const std::function<void(bool ok)>& done);
   Work start(std::size_t index, std::byte* staging);
   Work start_encoded(std::size_t index, device_codec::StreamPayload& payload);
@@ -75,19 +79,19 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   std::size_t left_ = 0;  // parts that are not done
   Result<CollectiveReport> outcome_ = CollectiveReport();
   Code code_ = kSuccess;
-  Scalar factor_ = 1;  // as the first part found it in stream order
+  Scalar factor_ = 1;  // as the first part read it, in the order of the stream
 };
 
-// Enqueues calls on device memory, side by side.
+// Enqueues calls on memory of streams, side by side.
 Code enqueue(std::span<const std::shared_ptr<StagedCall>> calls);
 
-// A call on host memory: the processor copies, at once.
+// A staged call on host memory. The processor copies; begin() copies the input.
 class HostCall : public std::enable_shared_from_this<HostCall> {
  public:
-  // `ended`: called when it is done; may be empty.
+  // `ended` is called when the call is done; it may be empty.
   static std::shared_ptr<HostCall> begin(const std::shared_ptr<StagedCall>& call,
                                          std::function<void()> ended);
-  // Until it is done.
+  // Blocks until the call is done, and returns its result.
   Code wait();
 
  private:

@@ -29,7 +29,7 @@ static const struct leeway_nccl_functions* library(void) {
 
 enum { kSystemError = 2 };
 
-/* What every name answers where the library cannot be opened. */
+/* The answers of all names if the library cannot be opened. */
 #define RESULT(name, parameters, arguments)            \
   static leeway_nccl_result failed_##name parameters { \
     return kSystemError;                               \
@@ -74,7 +74,7 @@ static const struct leeway_nccl_functions* open_library(void) {
   return &failed_functions;
 }
 
-/* Threads that come at the same time open it twice, and find the same. */
+/* Threads that call this at the same time may open the library twice, and find the same table. */
 static const struct leeway_nccl_functions* library(void) {
   static const struct leeway_nccl_functions* _Atomic opened;
   const struct leeway_nccl_functions* functions =
@@ -88,7 +88,7 @@ static const struct leeway_nccl_functions* library(void) {
 
 #endif
 
-/* Each function under both of its names, `pnccl...` for profilers that put themselves between. */
+/* Each function under both of its names. Profilers that intercept `nccl...` call `pnccl...`. */
 #define RESULT(name, parameters, arguments) OTHER(leeway_nccl_result, name, parameters, arguments, )
 #define OTHER(type, name, parameters, arguments, failed) \
   EXPORTED type nccl##name parameters;                   \

@@ -21,7 +21,8 @@ class Trace {
     int size = 0;
   };
 
-  // An empty name: no trace. Ranks of one host may share a file: lines are written whole.
+  // Opens the file. An empty name means no trace. Ranks of one host may share a file, as a line is
+  // one write.
   Status open(const std::string& file);
   bool active() const { return file_ >= 0; }
   void write(const Where& where, const Operation& operation,
@@ -29,10 +30,10 @@ class Trace {
 
  private:
   int file_ = -1;
-  mutable std::atomic<bool> told_{false};  // that it lacks lines
+  mutable std::atomic<bool> told_{false};  // set once the operator was told that lines are missing
 };
 
-// The line, with its end.
+// Returns the line, with its line end.
 std::string trace_line(const Trace::Where& where, const Operation& operation,
                        const Result<CollectiveReport>& outcome);
 

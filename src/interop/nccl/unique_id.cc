@@ -11,7 +11,7 @@
 namespace leeway::nccl {
 namespace {
 
-// By use: magic, what people call it, and what to do where another library made it.
+// By use: the magic, the name in messages, and what to do if another library made it.
 struct Words {
   std::string_view magic;
   const char* noun;

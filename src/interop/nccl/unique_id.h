@@ -1,11 +1,10 @@
 // NCCL's unique id as Leeway fills it: 128 bytes that a program hands to all ranks by a way of its
 // own, and that say where they meet and by which secret they know each other.
 //
-//   0  magic              8  version   9  addresses   10  port, big-endian   12  nonce
-//   28  secret            60  four addresses, IPv6 or IPv4-mapped            124  CRC32C,
-//   big-endian
+//   0  magic    8  version    9  number of addresses    10  port, big-endian    12  nonce
+//   28  secret  60  four addresses, IPv6 or IPv4-mapped    124  CRC32C, big-endian
 //
-// The magic is "LEEWAYID", or "LEEWAYNT" of the handle of one connection (src/interop/nccl_net).
+// The magic is "LEEWAYID", or "LEEWAYNT" for the handle of one connection (src/interop/nccl_net).
 #pragma once
 
 #include <array>
@@ -21,7 +20,7 @@ namespace leeway::nccl {
 struct UniqueId {
   using Address = std::array<std::uint8_t, 16>;
   static constexpr std::size_t kAddressesMax = 4;
-  // What meets by it: one is never taken for the other.
+  // Kind of thing that meets by the id. An id for one use is refused for the other.
   enum class Use : std::uint8_t { group, connection };
 
   std::uint16_t port = 0;
@@ -30,10 +29,11 @@ struct UniqueId {
   std::vector<Address> addresses;  // 1 .. kAddressesMax
 
   leeway_nccl_id encode(Use use = Use::group) const;
-  // kInvalidArgument: another library made it, or for another use, or a byte is wrong.
+  // Returns kInvalidArgument if another library made it, if it is for another use, or if a byte is
+  // wrong.
   static Result<UniqueId> decode(const leeway_nccl_id& id, Use use = Use::group);
 
-  // False of an id that NCCL_COMM_ID made: everybody knows it.
+  // Returns false for an id made from NCCL_COMM_ID, as everybody knows that.
   bool has_secret() const;
   // The nonce in hexadecimal digits: the group's name.
   std::string name() const;

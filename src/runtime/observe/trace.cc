@@ -34,8 +34,9 @@ Traces& traces() {
   return of_process->get();
 }
 
-// Devices and pipes are no place for it: opening one may block, and ranks have files of their own
-// beside it. Null: errno says why, 0: that.
+// Opens the file at `path`. Refuses devices and pipes, also as `asked`: opening one may block, and
+// ranks have files of their own beside it. Returns null on failure. Then errno says why; 0 means
+// that it is no plain file.
 std::FILE* open_file(const std::string& path, const std::string& asked) {
   struct stat facts {};
   errno = 0;

@@ -29,7 +29,7 @@ struct StoreRequest {
   bool quiet = false;            // put: an answer only if there is no room
   std::uint32_t number = 0;      // the answer has the same
   std::uint32_t readers = 0;     // put: see StoreTable::put()
-  std::string_view key;          // empty for cancel; its number is a get's
+  std::string_view key;          // empty for cancel, whose number is that of the get
   ByteSpan value;                // put only
 };
 

@@ -146,7 +146,7 @@ class TcpServer::Loop {
     KeptFromChildren kept;
     const tcp::endpoint remote;
     std::array<std::byte, kReadBytes> received;
-    std::size_t held = 0;  // of it, of a first message that is not whole
+    std::size_t held = 0;  // bytes of `received` of a first message that is not whole
     bool has_spoken = false;
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;

@@ -56,7 +56,7 @@ class Secrets {
   void use(std::shared_ptr<const Certificates> certificates) {
     certificates_ = std::move(certificates);
   }
-  // Null if secrets prove membership.
+  // Returns null if secrets prove membership.
   const Certificates* certificates() const { return certificates_.get(); }
   // Returns false if of_job() made them.
   bool are_secret() const { return are_secret_; }
