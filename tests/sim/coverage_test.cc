@@ -153,7 +153,7 @@ TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
   // Lost packets are few, and bursts fewer. So this many packets are needed in all to tell.
-  const std::size_t packets = setting.links == Links::bursts ? 6'000 : 3'000;
+  const std::size_t packets = setting.links == Links::bursts ? 10'000 : 3'000;
   experiment.run(static_cast<int>(std::max<std::size_t>(30, packets / setting.packets)));
   ASSERT_FALSE(HasFailure());
   const sim::Coverage& error = experiment.error;
