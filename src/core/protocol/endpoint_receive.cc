@@ -242,12 +242,13 @@ std::optional<Rank> Endpoint::sender_of(std::uint32_t tag) {
 
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
+  if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
+  if (!round.plan->phase(header.kind).active) return refuse_plan(from);  // came before the round
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto count_late = [&] {
     ++flow.late;
     ++counters_.late;
   };
-  if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
   if (round.disputed_by == from) round.disputed_by = kNoRank;  // the other packet was forged
   if (header.codec != round.plan->phase(header.kind).codec) return refuse_plan(from);
   if (!same_length(now, round, from, header)) return refuse_plan(from);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/philox.h"
@@ -291,6 +292,47 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   EXPECT_EQ(group.engine(0).endpoint().counters().repair_requests, 4u);
   call.submit(group, 1);
   EXPECT_TRUE(call.finish(group, 1s));
+}
+
+// A barrier has no reduce half. What a peer sends of that half, with the right digest, has no flow
+// here.
+TEST(EndpointHalves, OnesThatTheOperationHasNotAreRefused) {
+  EngineGroup group(GroupOptions{.size = 2});
+  const collective::OperationSpec barrier{.kind = collective::OperationKind::barrier};
+  std::optional<wire::DataHeader> genuine;
+  group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+    if (from == 1 && !genuine) genuine = data_header_of(datagram);
+    return from != 1;
+  };
+  group.submit(1, barrier);
+  group.run_until([&] { return genuine.has_value(); });
+  ASSERT_TRUE(genuine);
+  genuine->kind = wire::FlowKind::reduce;
+  const auto inject = [&](wire::PacketType type) {
+    if (type == wire::PacketType::data)
+      return group.inject(0, 1, forge_data(kEpoch, 1, 0, *genuine, 1));
+    Bytes datagram(limits::kDatagramBytesMax);
+    const wire::Prefix prefix{type, kEpoch, 1, 0, 1};
+    const std::vector<std::uint64_t> all{~std::uint64_t{0}};
+    datagram.resize(type == wire::PacketType::end
+                        ? wire::encode_end(prefix,
+                                           {.flow_packets = 1, .tag_digest = genuine->tag_digest},
+                                           datagram)
+                        : wire::encode_repair(prefix, {.attempt = 1}, all, datagram));
+    group.inject(0, 1, datagram);
+  };
+  inject(wire::PacketType::data);  // before rank 0 has opened it
+  auto& waiting = group.submit(0, barrier);
+  group.run_until([] { return false; }, 1ms);
+  for (const auto type : {wire::PacketType::data, wire::PacketType::end, wire::PacketType::repair})
+    inject(type);
+  const EndpointCounters& counters = group.engine(0).endpoint().counters();
+  EXPECT_EQ(counters.refused_plan, 1u) << "the early one";
+  EXPECT_EQ(counters.closed_round, 1u) << "the other one";
+  EXPECT_EQ(counters.repairs_sent, 0u);
+  group.filter = nullptr;
+  EXPECT_TRUE(group.run_until([&] { return waiting.done; }, 1s));
+  EXPECT_TRUE(waiting.status.ok()) << waiting.status.text();
 }
 
 // WIRE 6.10
