@@ -110,7 +110,8 @@ Options options_of(int rank, const Store& store, TransportKind transport, bool s
   options.join_timeout = 3s;
   options.peer_timeout = 3s;
   options.metrics = rank == 0 ? "127.0.0.1:0" : "";
-  options.trace = "/dev/null";
+  // A child may be another user than the one before.
+  options.trace = ::testing::TempDir() + "limits." + std::to_string(::geteuid()) + ".sqlog";
   if (sealed) options.secret = secret_digits('e') + "\n";
   return options;
 }

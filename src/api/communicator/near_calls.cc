@@ -110,7 +110,7 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
     if (!serving) station_.go_elsewhere(number);
     if (refused == nullptr && serving) queue_.push_back({work, number});
   }
-  if (!serving) return parent_.start_by_datagrams(spec, number);
+  if (!serving) return parent_.start_by_datagrams(spec, number - 1);
   turned_.notify_all();
   if (refused != nullptr) conclude(*work, ended(parent_.rank(), refused));
   return work;

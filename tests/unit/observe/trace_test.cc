@@ -158,7 +158,8 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
 
 // Opening a pipe that nobody reads would wait for a reader, and "/dev/full.1" is no device.
 TEST(Trace, WhatIsNoPlainFileIsRefusedOnce) {
-  const std::string pipe = scratch("trace_test.pipe");
+  const std::string pipe = scratch("trace_test." + std::to_string(::getpid()) + ".pipe");
+  ::unlink(pipe.c_str());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/full"), ::testing::TempDir()}) {
     for (const int size : {1, 2}) {
