@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -158,7 +159,7 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
 
 // Opening a pipe that nobody reads would wait for a reader, and "/dev/full.1" is no device.
 TEST(Trace, WhatIsNoPlainFileIsRefusedOnce) {
-  const std::string pipe = scratch("trace_test." + std::to_string(::getpid()) + ".pipe");
+  const std::string pipe = scratch(("trace_test." + std::to_string(::getpid()) + ".pipe").c_str());
   ::unlink(pipe.c_str());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/full"), ::testing::TempDir()}) {
