@@ -13,6 +13,12 @@
 namespace leeway::internal {
 namespace {
 
+// Place of a collective among all of the communicator, which counts from 0. Numbers in the arena
+// count from 1, since a rank's page says 0 before its first call.
+std::uint64_t place_of(std::uint64_t number) {
+  return number - 1;
+}
+
 // Most arenas of this process, for all groups. Each takes 0.4 MiB of /dev/shm for each rank.
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
@@ -76,7 +82,7 @@ std::uint64_t NearCalls::note_elsewhere() {
   ++issued_;
   // A rank that has ended no longer counts calls as its peers do.
   if (ended_ == nullptr) station_.go_elsewhere(issued_);
-  return issued_ - 1;
+  return place_of(issued_);
 }
 
 // Returns the call's number, or 0 if other calls come first.
@@ -110,7 +116,7 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
     if (!serving) station_.go_elsewhere(number);
     if (refused == nullptr && serving) queue_.push_back({work, number});
   }
-  if (!serving) return parent_.start_by_datagrams(spec, number - 1);
+  if (!serving) return parent_.start_by_datagrams(spec, place_of(number));
   turned_.notify_all();
   if (refused != nullptr) conclude(*work, ended(parent_.rank(), refused));
   return work;
@@ -205,12 +211,12 @@ Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec&
                                                  std::uint64_t number, Instant submitted) {
   Spec rest = spec;
   rest.whole = {.kind = spec.kind,
-                .number = static_cast<std::uint32_t>(number - 1),
+                .number = static_cast<std::uint32_t>(place_of(number)),
                 .deadline = spec.options.delivery.deadline};
   Duration& deadline = rest.options.delivery.deadline;
   if (deadline <= no_deadline / 4)
     deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return channels.run_by_datagrams(rest, number - 1);
+  return channels.run_by_datagrams(rest, place_of(number));
 }
 
 // A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.

@@ -414,8 +414,8 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
         Status::error(
             report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
             "rank %u: %s #%llu between sites: %llu of %zu elements of the result did not come to "
-            "this "
-            "site: they are 0, where spread exact promises all; a lossy spread asks for what comes",
+            "this site: they are 0, where spread exact promises all; a lossy spread asks for what "
+            "comes",
             unsigned{sites_.self()}, to_string(spec_.kind), static_cast<unsigned long long>(place_),
             static_cast<unsigned long long>(report.elements_missing), spec_.output.count),
         now);

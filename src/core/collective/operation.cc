@@ -258,8 +258,7 @@ Status Operation::incomplete() const {
   return Status::error(
       report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
       "rank %u: %s #%u: %llu of %zu elements of the result did not come%s (%s): they are 0 here, "
-      "where spread exact promises all; a lossy spread asks for what "
-      "comes",
+      "where spread exact promises all; a lossy spread asks for what comes",
       named(plan_.self), plan_.round.name, round_->number_said(),
       static_cast<unsigned long long>(report.elements_missing), elements, missing_of().c_str(),
       why.data());

@@ -287,8 +287,8 @@ TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
   }
 }
 
-// Of ranks of whom as much is missing, one that has left is named before one that lives.
-TEST(EndpointGoodbye, OfRanksOfWhomAsMuchIsMissingTheOneThatLeftIsNamed) {
+// Two ranks lack equally many packets. The text names the one that has left, not the living one.
+TEST(EndpointGoodbye, TheRankThatLeftIsNamedWhereTwoLackEquallyMuch) {
   for (const bool leaves : {false, true}) {
     EngineGroup group(network(3));
     group.filter = [&](Rank from, Rank, ByteSpan datagram) {
