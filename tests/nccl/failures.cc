@@ -93,7 +93,27 @@ void abort_ends_what_waits(const Rank& rank) {
   EXPECT_CODE(rank, ncclCommAbort(comm), ncclInvalidArgument);
 }
 
-// C5: the same while ranks meet.
+// C5: a group does not succeed if an operation of it never began.
+void abort_ends_what_a_group_gathered(const Rank& rank) {
+  for (const bool beside : {false, true}) {
+    const ncclComm_t comm = rank.connect();
+    const ncclComm_t other = rank.connect();
+    int value = 1;
+    int sum = 1;
+    EXPECT_OK(rank, ncclGroupStart());
+    if (beside) EXPECT_OK(rank, ncclAllReduce(&sum, &sum, 1, ncclInt32, ncclSum, other, nullptr));
+    EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
+    EXPECT_OK(rank, ncclCommAbort(comm));
+    EXPECT_CODE(rank, ncclGroupEnd(), ncclInternalError);
+    EXPECT_THAT_IT(rank, value == 1 && sum == (beside ? rank.size : 1), std::to_string(sum));
+    const std::string text = ncclGetLastError(nullptr);
+    EXPECT_THAT_IT(rank, text.find("AllReduce") != std::string::npos, text);
+    EXPECT_THAT_IT(rank, text.find("aborted") != std::string::npos, text);
+    EXPECT_OK(rank, ncclCommDestroy(other));
+  }
+}
+
+// C5: a call that waits for peers ends with the abort while ranks meet, too.
 void abort_ends_a_join(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -220,6 +240,7 @@ std::vector<Case> failure_cases() {
           {"C6.destroy_after_a_failure", destroy_after_a_failure, Needs::processes},
           {"C8.shrink_without_the_dead", shrink_without_the_dead, Needs::processes},
           {"C5.abort_ends_what_waits", abort_ends_what_waits},
+          {"C5.abort_ends_what_a_group_gathered", abort_ends_what_a_group_gathered},
           {"C5.abort_ends_a_join", abort_ends_a_join},
           {"C3.failed_join_has_a_text", failed_join_has_a_text},
           {"C8.revoked", revoked},

@@ -225,14 +225,20 @@ std::vector<Group::Started> Group::begin_operations(Code& code) {
   std::vector<std::shared_ptr<StagedCall>> on_devices;
   for (Together& one : gather_calls()) {
     std::shared_ptr<Communicator> communicator = one.comm->hold();
-    if (communicator == nullptr) continue;  // aborted or left since: its operations are dropped
+    if (communicator == nullptr) {  // aborted or left since the calls
+      if (code == kSuccess) code = one.comm->usable(title_of(one.operations.front().kind));
+      continue;
+    }
     if (on_streams(one.comm, one.operations)) {
       on_devices.push_back(std::make_shared<StagedCall>(one.comm, std::move(one.operations)));
     } else {
       started.push_back(start(one.comm, std::move(communicator), std::move(one.operations)));
     }
   }
-  if (!on_devices.empty()) code = enqueue(on_devices);
+  if (!on_devices.empty()) {
+    const Code enqueued = enqueue(on_devices);
+    if (code == kSuccess) code = enqueued;
+  }
   return started;
 }
 
