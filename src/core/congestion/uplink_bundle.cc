@@ -29,6 +29,10 @@ constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
 // Most bytes in flight to a near peer, to which nothing is paced: they may wait in its socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
+// A near peer's losses are judged by this many datagrams. More than this part of them are lost only
+// where unpaced data fills a queue, which data for far peers may have to pass, too.
+constexpr std::uint32_t kNearJudged = 256;
+constexpr std::uint32_t kNearLostPart = 4;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
 // If more datagrams than this arrived without ECT, marks are erased on the way. A few may have
 // waited for their communicator, where nobody counts.
@@ -183,11 +187,24 @@ void UplinkBundle::judge_nearness(Link& at) {
     return link.rtt.known() && link.rtt.value() > kNearer * at.rtt.value();
   };
   nearest_ = std::min(nearest_, Duration(at.rtt.value()));
-  if (!controller_->spares_near() || at.rtt.value() >= kNear.count()) return;
+  if (!controller_->spares_near() || at.lossy || at.rtt.value() >= kNear.count()) return;
   if (std::none_of(links_.begin(), links_.end(), far)) return;
   at.near = true;
   in_flight_ -= std::min(in_flight_, at.log.under_way());
   at.log.write_off();
+}
+
+// An uplink with a short queue loses most of what is sent at once, also what is paced beside it.
+// Datagrams that found the peer's socket full were not lost by the network.
+void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t received,
+                                std::uint16_t host_drops) {
+  const std::uint64_t arrived = std::uint64_t{received} + host_drops;
+  at.near_covered += covered;
+  at.near_lost += covered - static_cast<std::uint32_t>(std::min<std::uint64_t>(covered, arrived));
+  if (at.near_covered < kNearJudged) return;
+  at.lossy = at.near_lost > at.near_covered / kNearLostPart;
+  at.near = !at.lossy;
+  at.near_covered = at.near_lost = 0;
 }
 
 // Near peers answer first. Their reports say nothing about the path to the others.
@@ -233,7 +250,8 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.jitter = {};
   at.queueing = Duration(0);
   at.first_sent_at = now;
-  at.near = false;
+  at.near = at.lossy = false;
+  at.near_covered = at.near_lost = 0;
   at.asked = false;
   at.unmarkable = 0;
 }
@@ -288,6 +306,9 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   const std::uint32_t marked = take_marks(at, arrivals, received_more);
   if (at.near) {
     at.log.write_off();
+    const auto host_drops = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
+    at.host_drops = arrivals.host_drops;
+    judge_losses(at, covered, received_more, host_drops);
     return;
   }
   asks_ = 0;

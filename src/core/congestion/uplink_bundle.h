@@ -134,7 +134,12 @@ class UplinkBundle {
     std::optional<std::uint32_t> one_way_us;  // the first one, with the clocks' unknown offset
     Instant first_sent_at{0};
     Instant sent_at{0};
-    bool near = false;     // does not pass the bottleneck; never reset but by begin_anew()
+    bool near = false;  // does not pass the bottleneck, so that nothing is paced to it
+    // Passes the bottleneck although its peer is near; never reset but by begin_anew().
+    bool lossy = false;
+    // Datagrams to a near peer since its losses were last judged, and those of them that were lost.
+    std::uint32_t near_covered = 0;
+    std::uint32_t near_lost = 0;
     Duration queueing{0};  // in the latest report
     Instant reported_at{0};
     std::uint32_t largest = 0;
@@ -161,6 +166,8 @@ class UplinkBundle {
   Duration queueing(Instant now, const Link& at) const;
   Duration jitter() const;
   void judge_nearness(Link& at);
+  static void judge_losses(Link& at, std::uint32_t covered, std::uint32_t received,
+                           std::uint16_t host_drops);
   void write_off_stale(Instant now);
   void govern(Link& at, const Sample& sample) const;
   bool awaits_first_report(Instant now) const;

@@ -219,6 +219,75 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
 
+// Two peers, of which that of link 1 is near.
+class NearPeer : public UplinkBundleTest {
+ protected:
+  NearPeer() {
+    bundle_.make_link(1, 64);
+    send(now_, 1);
+    bundle_.on_sent(now_, 1, {1, 1, 1500, 1500});
+    now_ = now_ + std::chrono::milliseconds(50);
+    bundle_.on_report(now_, 0, {.largest = 1, .received = 1, .received_bytes = 1500});
+    exchange(1, 0);
+    EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
+  }
+
+  // Sends the near peer datagrams in batches of 8, each of which it reports after 0.2 ms.
+  void exchange(std::uint32_t batches, std::uint32_t lost_of_a_batch, std::uint16_t drops = 0) {
+    for (std::uint32_t i = 0; i < batches; ++i) {
+      near_sequence_ += 8;
+      received_ += 8 - lost_of_a_batch;
+      host_drops_ = static_cast<std::uint16_t>(host_drops_ + drops);
+      bundle_.on_sent(now_, 1, {near_sequence_, 8, 1500, std::size_t{8} * 1500});
+      now_ = now_ + std::chrono::microseconds(200);
+      bundle_.on_report(now_, 1,
+                        {.largest = near_sequence_,
+                         .received = received_,
+                         .received_bytes = received_ * 1500,
+                         .host_drops = host_drops_});
+    }
+  }
+
+  bool paced() {
+    const std::size_t before = samples_.size();
+    exchange(1, 0);
+    return samples_.size() > before;
+  }
+
+  Instant now_ = kStart;
+  std::uint32_t near_sequence_ = 1;
+  std::uint32_t received_ = 1;
+  std::uint16_t host_drops_ = 0;
+};
+
+// What is not paced fills a short queue of the uplink, and what is paced to others is lost there.
+TEST_F(NearPeer, IsPacedWhereTheNetworkLosesMuchOnTheWay) {
+  exchange(31, 3);
+  EXPECT_FALSE(paced()) << "too few datagrams to tell";
+  exchange(1, 3);
+  EXPECT_TRUE(paced());
+  exchange(100, 0);
+  EXPECT_TRUE(paced()) << "it loses nothing because it is paced";
+}
+
+TEST_F(NearPeer, IsNotPacedForAFewLosses) {
+  exchange(200, 2);
+  EXPECT_FALSE(paced());
+}
+
+TEST_F(NearPeer, IsNotPacedForWhatItsHostDropped) {
+  exchange(200, 4, 3);
+  EXPECT_FALSE(paced());
+}
+
+TEST_F(NearPeer, OnANewPathIsJudgedAnew) {
+  exchange(64, 4);
+  EXPECT_TRUE(paced());
+  bundle_.begin_anew(now_, 1);
+  exchange(1, 0);
+  EXPECT_FALSE(paced());
+}
+
 // The memory of sent datagrams grows with the datagrams in flight.
 TEST_F(UplinkBundleTest, AReportMayNameADatagramOfLongAgo) {
   bundle_.make_link(1, 20'000);
