@@ -235,11 +235,9 @@ class LEEWAY_EXPORT Communicator {
   int size() const;                    // number of ranks in the group
   const Options& options() const;      // as given to create(); `congestion` as resolved
   std::size_t datagram_bytes() const;  // largest datagram sent; all ranks agree on it
-  // The transport of datagrams, and that of calls that are exact in both halves: the same, or ucx.
   // Never automatic. custom for the caller's own; shm if all peers are reached through memory,
   // mixed if some are.
   TransportKind transport() const;
-  TransportKind exact_transport() const;
 
   // Reduces in place: data becomes the reduction over all ranks.
   Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});

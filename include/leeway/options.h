@@ -308,12 +308,12 @@ LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
 // Transports that carry datagrams between ranks.
 enum class TransportKind : std::uint8_t {
-  // verbs if all ranks can use it, else mixed. Exact calls go over UCX if it has more than TCP
-  // between all ranks and the ranks are on more than one host. With injected faults: udp
+  // verbs if all ranks can use it, else mixed. Never ucx, which must be asked for by name. With
+  // injected faults: udp
   automatic = 0,
   udp,
   verbs,   // InfiniBand and RoCE, unreliable datagrams
-  ucx,     // reliable: nothing is lost, whatever the delivery class allows
+  ucx,     // reliable: nothing is lost, whatever the delivery class allows. Not with a secret
   inproc,  // threads of one process: Communicator::create_inproc()
   custom,  // the caller's own: Communicator::create(options, transport)
   shm,     // memory of one host; an error unless every pair of ranks shares it

@@ -43,7 +43,7 @@ class LEEWAY_EXPORT Rendezvous {
  public:
   // Longest key.
   static constexpr std::size_t kKeyBytesMax = 240;
-  // Longest value: a table of 1,024 ranks with two addresses of 4 KiB each.
+  // Longest value. A table of 1,024 ranks with an address of 4 KiB each takes half of it.
   static constexpr std::size_t kValueBytesMax = 8'650'752;
 
   Rendezvous() = default;

@@ -415,8 +415,6 @@ void bind_communicator(nb::module_& module) {
       .def_prop_ro("datagram_bytes", [](Self self) { return self.get().datagram_bytes(); })
       .def_prop_ro("transport",
                    [](Self self) { return std::string(to_string(self.get().transport())); })
-      .def_prop_ro("exact_transport",
-                   [](Self self) { return std::string(to_string(self.get().exact_transport())); })
       .def_prop_ro(
           "options", [](Self self) { return shown(self.get().options()); },
           "as it was made, as a dict")

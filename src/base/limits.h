@@ -129,9 +129,9 @@ inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 // Transports that one rank offers beside UDP.
 inline constexpr int kTransportOffersMax = 4;
 
-// Bytes of rank 0's answer: for every rank an address in each of two transports, 48 bytes around
-// each of them, two numbers of 8 bytes, and its public key with the names of its secrets. No value
-// of a rendezvous is longer.
+// Bytes of rank 0's answer. A table of kPeersMax ranks takes half of them at most: for every rank
+// an address, its place in memory, numbers of 8 bytes, and its public key with the names of its
+// secrets. No value of a rendezvous is longer.
 inline constexpr std::size_t kWelcomeBytesMax =
     std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48 + 16 + 64);
 

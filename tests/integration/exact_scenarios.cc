@@ -15,7 +15,6 @@ namespace {
 Facts with_counters(Facts facts, const Communicator& group) {
   facts["rank"] = group.rank();
   facts["transport"] = to_string(group.transport());
-  facts["exact_transport"] = to_string(group.exact_transport());
   facts["datagram_bytes"] = group.datagram_bytes();
   for (const auto& [name, value] : group.counters()) facts["counters"][name] = value;
   return facts;

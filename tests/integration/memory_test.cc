@@ -54,7 +54,6 @@ TEST(Memory, CarriesEveryOperationAndLeavesNothing) {
   for (const Facts& facts : run({"collectives"}, over("shm"))) {
     expect_no_problem(facts);
     EXPECT_EQ(facts.value("transport", ""), "shm");
-    EXPECT_EQ(facts.value("exact_transport", ""), "shm");
     EXPECT_EQ(facts.value("datagram_bytes", 0), 32384);
     EXPECT_GT(facts["counters"].value("near_calls", 0), 100);
     EXPECT_GT(facts["counters"].value("shm_datagrams_sent", 0), 10);

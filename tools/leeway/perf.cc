@@ -125,9 +125,7 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
     std::printf("# each iteration times %d calls without a barrier between them, out of place\n",
                 settings.back_to_back);
   }
-  std::printf("# transport %s, exact calls %s, multicast %s\n",
-              c_str(to_string(communicator.transport())),
-              c_str(to_string(communicator.exact_transport())),
+  std::printf("# transport %s, multicast %s\n", c_str(to_string(communicator.transport())),
               communicator.options().multicast ? "on" : "off");
   if (communicator.options().lanes > 1) std::printf("# lanes %d\n", communicator.options().lanes);
   std::printf("# mode %s: delivery %s, spread %s, deadline %lld ms, codec %s, estimator %s\n",

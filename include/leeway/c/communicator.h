@@ -82,8 +82,6 @@ LEEWAY_C_EXPORT int32_t leeway_size_of(const leeway_communicator* communicator);
 LEEWAY_C_EXPORT size_t leeway_datagram_bytes(const leeway_communicator* communicator);
 // The transport that carries datagrams. Never automatic, except for NULL.
 LEEWAY_C_EXPORT leeway_transport leeway_transport_of(const leeway_communicator* communicator);
-// The transport that carries calls that are exact in both halves.
-LEEWAY_C_EXPORT leeway_transport leeway_exact_transport_of(const leeway_communicator* communicator);
 
 // Registers memory with the device that carries datagrams, like
 // leeway::Communicator::register_memory(). LEEWAY_RESOURCE_EXHAUSTED names the limit on locked

@@ -16,10 +16,10 @@ extern "C" {
 typedef int32_t leeway_transport;
 // Values of leeway_transport.
 enum {
-  LEEWAY_TRANSPORT_AUTOMATIC = 0,  // verbs if all ranks can, else mixed; exact calls over ucx
+  LEEWAY_TRANSPORT_AUTOMATIC = 0,  // verbs if all ranks can, else mixed; never ucx
   LEEWAY_TRANSPORT_UDP = 1,        // UDP datagrams
   LEEWAY_TRANSPORT_VERBS = 2,      // InfiniBand and RoCE
-  LEEWAY_TRANSPORT_UCX = 3,        // reliable: nothing is lost
+  LEEWAY_TRANSPORT_UCX = 3,        // reliable: nothing is lost; not with a secret
   LEEWAY_TRANSPORT_INPROC = 4,     // threads of one process
   LEEWAY_TRANSPORT_CUSTOM = 5,     // a C++ program's own; reported, but cannot be chosen
   LEEWAY_TRANSPORT_SHM = 6,        // memory of one host

@@ -180,11 +180,6 @@ leeway_transport leeway_transport_of(const leeway_communicator* communicator) {
   return static_cast<leeway_transport>(communicator->value->transport());
 }
 
-leeway_transport leeway_exact_transport_of(const leeway_communicator* communicator) {
-  if (communicator == nullptr) return LEEWAY_TRANSPORT_AUTOMATIC;
-  return static_cast<leeway_transport>(communicator->value->exact_transport());
-}
-
 leeway_status leeway_register_memory(leeway_communicator* communicator, const void* memory,
                                      std::size_t bytes, leeway_registration** registration) {
   return guarded(__func__, [&](const char* name) -> Status {

@@ -18,16 +18,6 @@
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
-namespace {
-
-// Exact in both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
-// packets of the datagrams' driver, so a replica_broadcast does not count as exact.
-bool is_exact(const collective::OperationSpec& spec) {
-  return spec.kind != collective::OperationKind::replica_broadcast &&
-         spec.options.delivery.kind == Delivery::Kind::exact;
-}
-
-}  // namespace
 
 // Marks that this thread is in abort(). Callbacks that it calls from there may end the
 // communicator.
@@ -71,7 +61,6 @@ Channels::~Channels() {
     lanes_->abort(driving::kDestroyed);  // as channels do by themselves
   std::vector<std::function<void()>> closing;
   if (near_ != nullptr && near_->close()) closing.emplace_back([this] { near_->close_side(); });
-  if (exact_) closing.emplace_back([this] { exact_.reset(); });
   if (lanes_ != nullptr) lanes_->close(closing);
   closing.emplace_back([this] { datagrams_.reset(); });
   run_together("close a channel", closing);
@@ -102,13 +91,8 @@ Channel::Place Channels::take_place(const collective::OperationSpec& spec) {
 
 template <typename Visit>
 void Channels::visit_further(const Visit& visit) const {
-  if (exact_) visit(*exact_);
   if (lanes_ == nullptr) return;
   for (const auto& lane : lanes_->further()) visit(*lane);
-}
-
-Channel& Channels::channel_of(const collective::OperationSpec& spec) {
-  return exact_ && is_exact(spec) ? *exact_ : *datagrams_;
 }
 
 // A call with wrong arguments goes to its channel, which tells peers so.
@@ -116,8 +100,7 @@ std::shared_ptr<WorkState> Channels::start_parted(const collective::OperationSpe
                                                   Channel::Place place) {
   if (!place) return nullptr;
   const bool by_sites = hierarchy_ != nullptr && hierarchy_->takes(spec);
-  const bool by_lanes =
-      lanes_ != nullptr && &channel_of(spec) == datagrams_.get() && lanes_->takes(spec);
+  const bool by_lanes = lanes_ != nullptr && lanes_->takes(spec);
   if (!(by_sites || by_lanes) || !check(spec).ok()) return nullptr;
   return by_sites ? hierarchy_->start(spec, *place) : lanes_->start(spec, *place);
 }
@@ -130,7 +113,7 @@ std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec
 std::shared_ptr<WorkState> Channels::start_by_datagrams(const collective::OperationSpec& spec,
                                                         Channel::Place place) {
   if (auto work = start_parted(spec, place)) return work;
-  return channel_of(spec).start(spec, place);
+  return datagrams_->start(spec, place);
 }
 
 Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
@@ -146,7 +129,7 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
 Result<CollectiveReport> Channels::run_by_datagrams(const collective::OperationSpec& spec,
                                                     Channel::Place place) {
   if (const auto work = start_parted(spec, place)) return driving::Driver::wait(*work);
-  return channel_of(spec).run(spec, place);
+  return datagrams_->run(spec, place);
 }
 
 void Channels::go_near(std::shared_ptr<NearCalls> near) {
@@ -166,7 +149,6 @@ void Channels::go_by_sites(const collective::SiteMap& sites, const Options& opti
 }
 
 Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {
-  if (parent.exact_) exact_ = of(*parent.exact_);
   if (parent.lanes_ == nullptr) return;
   for (const auto& lane : parent.lanes_->further()) lanes_.push_back(of(*lane));
 }
@@ -194,7 +176,6 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
 std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<const Rank> ranks,
                                           std::uint32_t epoch, std::span<const Rank> names) const {
   auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch, names));
-  if (exact_) derived->use_for_exact(derive(*exact_, options, ranks, epoch, names));
   std::vector<std::unique_ptr<Channel>> further;
   for (const Parent& lane : lanes_) {
     const Options own = options_of_lane(options, static_cast<int>(further.size()) + 1);
@@ -246,29 +227,10 @@ Status Channels::status() const {
   return status;
 }
 
-void Channels::ring() {
-  datagrams_->ring();
-  if (exact_) exact_->ring();
-}
-
-Status Channels::register_memory(ByteSpan memory) {
-  Status status = datagrams_->register_memory(memory);
-  if (!status.ok() || !exact_) return status;
-  status = exact_->register_memory(memory);
-  if (!status.ok()) datagrams_->forget_memory(memory);
-  return status;
-}
-
-void Channels::forget_memory(ByteSpan memory) {
-  datagrams_->forget_memory(memory);
-  if (exact_) exact_->forget_memory(memory);
-}
-
 Channel::Counters Channels::counters() {
   Channel::Counters rows;
   if (forked()) return rows;
   datagrams_->add_counters("", rows);
-  if (exact_) exact_->add_counters("exact_", rows);
   for (std::size_t i = 0; lanes_ != nullptr && i < lanes_->further().size(); ++i)
     lanes_->further()[i]->add_counters("lane" + std::to_string(i + 1) + "_", rows);
   if (hierarchy_ != nullptr) hierarchy_->add_counters(rows);

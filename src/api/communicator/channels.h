@@ -1,12 +1,10 @@
-// Channels of a Communicator: that of its datagrams and, if ranks have a lane for exact calls, a
-// second one for those.
+// Channels of a Communicator: that of its datagrams, and those of its further lanes.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 
 #include "collective/site_map.h"
@@ -53,7 +51,6 @@ class Lineage {
                                          std::span<const Rank> names);
 
   Parent datagrams_;
-  std::optional<Parent> exact_;
   std::vector<Parent> lanes_;  // lane 1 and up
   std::vector<std::shared_ptr<void>> kept_;
 };
@@ -65,7 +62,7 @@ class Channels {
   // Closes all channels at the same time: each may have to wait for peers.
   ~Channels();
 
-  // Configuration of the datagrams' channel. The exact one has the same ranks.
+  // Configuration of the datagrams' channel.
   const protocol::EndpointConfig& config() const { return datagrams_->config(); }
   Rank rank() const { return config().self; }
   int size() const { return config().size; }
@@ -73,11 +70,6 @@ class Channels {
   Channel& datagrams() { return *datagrams_; }
   // As driving::Channel::forked().
   bool forked() const { return datagrams_->forked(); }
-  const Channel& exact() const { return exact_ ? *exact_ : *datagrams_; }
-
-  // Makes `channel` carry calls that are exact in both halves from now on. All ranks must call this
-  // at the same place in the order of their calls, or none.
-  void use_for_exact(std::unique_ptr<Channel> channel) { exact_ = std::move(channel); }
 
   // Sends large calls of the datagrams' in slices from now on, over that channel, which is lane 0,
   // and over `further`. All ranks must call this, or none.
@@ -115,7 +107,7 @@ class Channels {
   std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
-  void ring();
+  void ring() { datagrams_->ring(); }
 
   // The destructor waits for calls of abort() on other threads. A call that abort() ends may return
   // before abort() does, and its caller may destroy the communicator.
@@ -128,19 +120,16 @@ class Channels {
   // Returns true if a peer has left any of the channels.
   bool peer_left() const;
 
-  // Registers with both channels, or with neither.
-  Status register_memory(ByteSpan memory);
-  void forget_memory(ByteSpan memory);
+  Status register_memory(ByteSpan memory) { return datagrams_->register_memory(memory); }
+  void forget_memory(ByteSpan memory) { datagrams_->forget_memory(memory); }
 
-  // Names of rows of the channel of exact calls begin with "exact_". Those of lane 1 begin with
-  // "lane1_", and count for the whole process on that lane. Calls between sites are counted by
-  // their three communicators (hierarchy.h).
+  // Names of rows of lane 1 begin with "lane1_", and count for the whole process on that lane.
+  // Calls between sites are counted by their three communicators (hierarchy.h).
   Channel::Counters counters();
 
  private:
   friend class Lineage;
   class Aborting;
-  Channel& channel_of(const collective::OperationSpec& spec);
   Status check(const collective::OperationSpec& spec) const;
   // Takes the place of a collective that does not go directly through memory, and notes that in
   // near_. Returns nullopt if each channel counts by itself.
@@ -156,7 +145,6 @@ class Channels {
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;
   std::unique_ptr<Channel> datagrams_;
-  std::unique_ptr<Channel> exact_;        // may be null
   std::unique_ptr<Lanes> lanes_;          // may be null
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::shared_ptr<NearCalls> near_;       // may be null

@@ -36,9 +36,6 @@ std::size_t Communicator::datagram_bytes() const {
 TransportKind Communicator::transport() const {
   return channels_->datagrams().kind();
 }
-TransportKind Communicator::exact_transport() const {
-  return channels_->exact().kind();
-}
 std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const {
   return channels_->counters();
 }

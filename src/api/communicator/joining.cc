@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "base/marks.h"
-#include "base/philox.h"
 #include "communicator/lane_joining.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/near_calls.h"
@@ -19,14 +18,6 @@ namespace leeway::internal {
 namespace {
 
 using rendezvous::LogLevel;
-
-// Keys the seed of the exact calls' driver. Both drivers number their calls from 0, and must not
-// draw the same random numbers.
-constexpr std::uint32_t kExactStream = 0x45000000;
-
-// Longest time for ranks to hear each other over the lane for exact calls before they do without
-// it.
-constexpr Duration kExactProofTime = std::chrono::seconds(10);
 
 // Least time for proofs, even if the meeting took all of join_timeout.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
@@ -56,22 +47,15 @@ class Joining {
   Status use_datagrams();
   void log_memory();
   Status check_shared();
-  Status use_exact_lane();
   Status use_lanes();
   Status go_near();
   void go_by_sites();
-  Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
-                                         rendezvous::Candidate& candidate, std::uint64_t seed,
-                                         Duration patience) const;
-  Result<std::unique_ptr<Channel>> open(const rendezvous::Lane& lane,
-                                        rendezvous::Candidate& candidate,
+  Result<std::unique_ptr<Channel>> drive(rendezvous::Candidate& candidate) const;
+  Result<std::unique_ptr<Channel>> open(rendezvous::Candidate& candidate,
                                         const protocol::EndpointConfig& config) const;
   void join_multicast(rendezvous::Candidate& candidate);
   void log_deaf();
   Result<bool> all_say(bool yes) { return internal::all_say(*channels_, yes); }
-  void explain(LogLevel level, const char* what, const std::string& why) {
-    log_.print(level, "ucx", "%s: %s", what, why.c_str());
-  }
 
   Options& options_;
   rendezvous::Candidates candidates_;
@@ -90,9 +74,6 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (Status status = go_where_told(); !status.ok()) return status;
   if (Status status = use_datagrams(); !status.ok()) return status;
   if (Status status = check_shared(); !status.ok()) return status;
-  if (group_.exact && group_.keys == nullptr) {  // UCX traffic is not sealed
-    if (Status status = use_exact_lane(); !status.ok()) return status;
-  }
   if (options_.lanes > 1) {
     if (Status status = use_lanes(); !status.ok()) return status;
   }
@@ -148,7 +129,7 @@ Status Joining::use_datagrams() {
   auto connected = candidates_.connect(group_.datagrams, candidates_.local.rank);
   if (!connected.ok()) return connected.status();
   if (group_.multicast) join_multicast(**connected);
-  auto driver = drive(group_.datagrams, **connected, group_.seed, time_left());
+  auto driver = drive(**connected);
   if (!driver.ok()) return driver.status();
   channels_ = std::make_unique<Channels>(std::move(*driver));
   observe::log_joined(channels_->datagrams(), options_, group_.keys != nullptr, log_);
@@ -186,18 +167,15 @@ Status Joining::check_shared() {
                        unsigned{candidates_.local.rank}, why.c_str());
 }
 
-// Proves that the candidate, which is connected, wakes sleepers, and that every rank is heard.
-Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
-                                                rendezvous::Candidate& candidate,
-                                                std::uint64_t seed, Duration patience) const {
-  const std::stop_token& stop = candidates_.local.stop;
-  const Instant end = driving::steady_now() + patience;
-  if (Status status = candidate.prove_wakeups(patience, stop); !status.ok()) return status;
+// Proves that every rank is heard over the candidate, which is connected.
+Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate) const {
+  const rendezvous::Lane& lane = group_.datagrams;
+  const Instant end = driving::steady_now() + time_left();
   protocol::EndpointConfig config;
   config.self = candidates_.local.rank;
   config.size = candidates_.local.size;
   config.epoch = group_.epoch;
-  config.seed = seed;
+  config.seed = group_.seed;
   config.one_host = rendezvous::shares_host(group_);
   config.datagram_bytes = lane.datagram_bytes;
   if (group_.keys != nullptr) {
@@ -223,9 +201,9 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
     config.peers_window_bytes =
         window_to(unpaced, lane.members[config.self].receive_buffer_bytes, config.size);
   }
-  auto channel = open(lane, candidate, config);
+  auto channel = open(candidate, config);
   if (!channel.ok()) return channel.status();
-  const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
+  const std::stop_callback on_stop(candidates_.local.stop, [&] { (*channel)->abort(); });
   const auto tell = tell_paths(log_);
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
@@ -240,12 +218,12 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   return channel;
 }
 
-Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
-                                               rendezvous::Candidate& candidate,
+Result<std::unique_ptr<Channel>> Joining::open(rendezvous::Candidate& candidate,
                                                const protocol::EndpointConfig& config) const {
-  if (seat_ == nullptr || lane.kind != TransportKind::udp) {
+  const TransportKind kind = group_.datagrams.kind;
+  if (seat_ == nullptr || kind != TransportKind::udp) {
     if (slows_for_marks(options_.congestion)) candidate.allow_marks();
-    auto channel = make_channel(options_, lane.kind, config, candidate.take(), &group_);
+    auto channel = make_channel(options_, kind, config, candidate.take(), &group_);
     if (channel.ok()) observe::watch(*(*channel)->driver(), options_, log_);
     return channel;
   }
@@ -274,37 +252,6 @@ void Joining::log_deaf() {
              rendezvous::list_ranks(deaf).c_str());
 }
 
-Status Joining::use_exact_lane() {
-  constexpr const char* kNot = "no UCX for exact calls";
-  // Stops the votes.
-  const std::stop_callback on_stop(candidates_.local.stop, [this] { channels_->abort(); });
-  std::string way;
-  if (channels_->datagrams().kind() == TransportKind::shm) {
-    // Our own memory is faster than UCX's, and carries lossy calls, too.
-    explain(LogLevel::debug, kNot, "all ranks share memory");
-    const auto agreed = all_say(false);
-    return agreed.ok() ? Status() : agreed.status();
-  }
-  auto connected = candidates_.connect(*group_.exact, candidates_.local.rank);
-  const bool better = connected.ok() && (*connected)->better_than_tcp(way);
-  if (!connected.ok()) explain(LogLevel::info, kNot, connected.status().c_str());
-  auto agreed = all_say(better);
-  if (!agreed.ok()) return agreed.status();
-  if (!*agreed) {
-    explain(LogLevel::debug, kNot,
-            "not all ranks reach all others by more than TCP; this one: " + way);
-    return Status();
-  }
-  const std::uint64_t seed = keyed_hash(group_.seed, kExactStream, 0, 0, 0);
-  auto driver = drive(*group_.exact, **connected, seed, std::min(time_left(), kExactProofTime));
-  if (!driver.ok()) explain(LogLevel::warn, kNot, driver.status().c_str());
-  agreed = all_say(driver.ok());
-  if (!agreed.ok() || !*agreed) return agreed.ok() ? Status() : agreed.status();
-  explain(LogLevel::info, "exact calls go over UCX", way);
-  channels_->use_for_exact(std::move(*driver));
-  return Status();
-}
-
 Status Joining::use_lanes() {
   const Status status = join_lanes({.options = options_,
                                     .group = group_,
@@ -325,8 +272,8 @@ Status Joining::go_near() {
     return Status();
   }
   std::string why;
-  const bool willing = channels_->datagrams().kind() == TransportKind::shm &&
-                       &channels_->exact() == &channels_->datagrams() && !options_.faults.any();
+  const bool willing =
+      channels_->datagrams().kind() == TransportKind::shm && !options_.faults.any();
   auto near = meet_near(*channels_, options_, willing, candidates_.local.stop, why);
   if (!near.ok()) return near.status();
   if (*near != nullptr) {
@@ -338,16 +285,14 @@ Status Joining::go_near() {
   return Status();
 }
 
-// All ranks have the same table, so all decide alike. If UCX carries exact calls, it connects all
-// ranks directly, and sites are not used.
+// All ranks have the same table, so all decide alike.
 void Joining::go_by_sites() {
   if (group_.sites.empty()) return;
   const auto map = collective::SiteMap::of(group_.sites, candidates_.local.rank);
-  if (!map || &channels_->exact() != &channels_->datagrams()) {
-    log_.print(LogLevel::warn, "no sites", "calls go straight between all ranks: %s",
-               map ? "exact calls go over UCX"
-                   : "LEEWAY_SITE must name two sites or more, of two ranks or more, equally many "
-                     "in each, on all ranks");
+  if (!map) {
+    log_.print(LogLevel::warn, "no sites",
+               "calls go straight between all ranks: LEEWAY_SITE must name two sites or more, of "
+               "two ranks or more, equally many in each, on all ranks");
     return;
   }
   log_.print(LogLevel::info, "sites",

@@ -8,13 +8,8 @@
 
 namespace leeway::internal {
 
-// Meets the other ranks, connects the lanes that all agreed on, and hears from every rank over
-// them. Takes at most options.join_timeout, plus a second for proofs if the meeting took all of it.
-//
-// If the group has a lane for exact calls (WIRE 7.10), it is used only if three things hold on
-// every rank. It reaches every other rank by more than TCP. Every other rank's datagrams wake it
-// from its sleep. It hears every other rank. All ranks agree by two votes over the datagrams. The
-// log tells why the lane is not used; only a vote that fails is an error.
+// Meets the other ranks, connects the transport that all agreed on, and hears from every rank over
+// it. Takes at most options.join_timeout, plus a second for proofs if the meeting took all of it.
 //
 // `seat`: on the endpoint whose socket is among the candidates; or null. Returns kCancelled soon
 // after the caller asked through candidates.local.stop. Afterwards `options.congestion` and

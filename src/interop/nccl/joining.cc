@@ -111,11 +111,8 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks) 
 }
 
 std::string way_of(const Communicator& communicator) {
-  const std::string datagrams(to_string(communicator.transport()));
   if (communicator.transport() == TransportKind::inproc) return "over the memory of this process";
-  std::string text = "over " + datagrams;
-  if (communicator.exact_transport() != communicator.transport())
-    text.append(", exact calls over ").append(to_string(communicator.exact_transport()));
+  std::string text = "over " + std::string(to_string(communicator.transport()));
   const Options& options = communicator.options();
   const std::string from = interface_of(options);
   if (!from.empty()) text.append(", from ").append(from);

@@ -316,13 +316,12 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     if (Status status = keys::check_distinct(identities); !status.ok()) return status;
     if (Status status = check_secrets(identities); !status.ok()) return status;
   }
-  auto lanes = choose_lanes(root.transport, udp, offers);
-  if (!lanes.ok()) return lanes.status();
+  auto lane = choose_lane(root.transport, udp, offers);
+  if (!lane.ok()) return lane.status();
   Group group;
   group.epoch = epoch;
   group.seed = root.seed;
-  group.datagrams = std::move(lanes->datagrams);
-  group.exact = std::move(lanes->exact);
+  group.datagrams = std::move(*lane);
   group.attempts = std::move(attempts);
   group.processes = std::move(processes);
   const bool any_shares = std::any_of(memories.begin(), memories.end(),
@@ -348,7 +347,6 @@ control::Welcome welcome_of(const Group& group) {
   message.set_epoch(group.epoch);
   message.set_seed(group.seed);
   put_lane(group.datagrams, *message.mutable_datagrams());
-  if (group.exact) put_lane(*group.exact, *message.mutable_exact());
   if (group.multicast) {
     const std::vector<std::byte>& address = group.multicast->address;
     message.mutable_multicast()->set_address(address.data(), address.size());
@@ -379,7 +377,6 @@ Group group_of(const control::Group& message) {
   for (const control::Memory& memory : message.memories())
     group.memories.push_back(memory_of(memory));
   group.sites = {message.sites().begin(), message.sites().end()};
-  if (message.has_exact()) group.exact = lane_of(message.exact());
   if (message.has_multicast()) {
     const ByteSpan address = bytes_of(message.multicast().address());
     group.multicast = {{address.begin(), address.end()},

@@ -117,7 +117,6 @@ struct Group {
   std::uint32_t epoch = 0;  // random nonce of this incarnation, never 0
   std::uint64_t seed = 0;
   Lane datagrams;
-  std::optional<Lane> exact;  // set if exact calls may have UCX to themselves
   std::optional<Multicast> multicast;
   std::vector<std::uint64_t> attempts;   // by rank, the number of its call that met; 0 for rank 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank

@@ -27,26 +27,9 @@ class Candidate {
   // Tells it where all ranks are. Called once, before take().
   virtual Status connect(const Lane& lane, Rank self) = 0;
 
-  // Proves that every rank is woken from its sleep by every other (transport/ucx/wake_proof.h).
-  // Called after connect(), on all ranks at the same time. Returns at once if sleeping and
-  // receiving use the same descriptor. An error is every rank's, and names two ranks. Fails soon
-  // after `stop`.
-  virtual Status prove_wakeups(Duration timeout, const std::stop_token& stop) {
-    (void)timeout;
-    (void)stop;
-    return Status();
-  }
-
   // Called between connect() and take(). After an error, trains to kEveryRank are not taken; the
   // text says why.
   virtual Status join_multicast(const asio::ip::address& group, std::uint16_t port) = 0;
-
-  // Called after connect(). Returns true if every other rank is reached by more than TCP can do;
-  // `way` says how.
-  virtual bool better_than_tcp(std::string& way) const {
-    way.clear();
-    return false;
-  }
 
   // Allows queues to mark datagrams (ECN), as the sender slows down for marks. Called before
   // take().
@@ -71,10 +54,10 @@ struct Candidates {
 };
 
 // Opens UDP always, which also says where this host is in the network. Opens the other transport
-// that is asked for by name. If the choice is automatic, opens all, unless there is nobody to send
-// to or packet loss is to be injected, which only UDP does. That one of these cannot be opened is
-// no error here: rank 0 tells all ranks, where it matters. `udp` is an open socket to use in place
-// of a new one.
+// that is asked for by name. If the choice is automatic, opens verbs, unless there is nobody to
+// send to or packet loss is to be injected, which only UDP does. That one of these cannot be opened
+// is no error here: rank 0 tells all ranks, where it matters. `udp` is an open socket to use in
+// place of a new one.
 Result<Candidates> open_candidates(const Options& options,
                                    std::unique_ptr<Candidate> udp = nullptr);
 

@@ -1,10 +1,8 @@
-#include <algorithm>
 #include <string>
 
 #include "rendezvous/candidate.h"
 #include "transport/ucx/ucx_devices.h"
 #include "transport/ucx/ucx_transport.h"
-#include "transport/ucx/wake_proof.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -22,36 +20,17 @@ class UcxCandidate final : public Candidate {
   Status connect(const Lane& lane, Rank self) override {
     std::vector<std::vector<std::byte>> addresses;
     for (const Lane::Member& member : lane.members) addresses.push_back(member.address);
-    size_ = static_cast<Rank>(addresses.size());
-    self_ = self;
     return ucx_->set_peers(addresses, self);
-  }
-
-  Status prove_wakeups(Duration timeout, const std::stop_token& stop) override {
-    return transport::UcxWakeProof(*ucx_, self_, size_).run(timeout, stop);
   }
 
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {
     return Status::error(StatusCode::kUnsupported, "UCX has no multicast");
   }
 
-  bool better_than_tcp(std::string& way) const override {
-    way.clear();
-    for (Rank peer = 0; peer < size_; ++peer) {
-      if (peer == self_) continue;
-      for (const std::string& lane : ucx_->lanes(peer)) {
-        if (way.find(lane) == std::string::npos) way += (way.empty() ? "" : " ") + lane;
-      }
-    }
-    return ucx_->better_than_tcp();
-  }
-
   std::unique_ptr<DatagramTransport> take() override { return std::move(ucx_); }
 
  private:
   std::unique_ptr<transport::UcxTransport> ucx_;
-  Rank size_ = 0;
-  Rank self_ = kNoRank;
 };
 
 }  // namespace

@@ -26,7 +26,6 @@ class VerbsCandidate final : public Candidate {
   Status join_multicast(const asio::ip::address& group, std::uint16_t) override {
     return verbs_->join_multicast(group);
   }
-  bool better_than_tcp(std::string&) const override { return true; }
   std::unique_ptr<DatagramTransport> take() override { return std::move(verbs_); }
 
  private:

@@ -4,7 +4,6 @@
 #include "base/contracts.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
-#include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -46,8 +45,8 @@ const Known* find(TransportKind kind) {
 
 bool is_wanted(TransportKind kind, const Options& options) {
   if (options.transport != TransportKind::automatic) return options.transport == kind;
-  if (kind == TransportKind::ucx && credentials_of(options).any()) return false;  // not sealed
-  return options.world_size.value_or(1) > 1 && !options.faults.any();
+  return kind == TransportKind::verbs && options.world_size.value_or(1) > 1 &&
+         !options.faults.any();
 }
 
 TransportOffer offer_of(const Candidate& candidate) {

@@ -107,7 +107,6 @@ bool has_usable_identities(const control::Group& group, int size) {
 
 bool is_usable(const control::Group& group, int size) {
   return group.epoch() != 0 && is_usable(group.datagrams(), size) &&
-         (!group.has_exact() || is_usable(group.exact(), size)) &&
          (!group.has_multicast() || is_multicast(group.multicast())) &&
          group.attempts_size() == size && group.processes_size() == size &&
          has_usable_identities(group, size) && has_usable_memories(group, size) &&

@@ -65,19 +65,12 @@ Status check_wishes(const control::Hello& hello, const LocalConfiguration& root)
 }
 
 // WIRE 7.10
-Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
-                           const std::vector<std::vector<TransportOffer>>& offers) {
-  if (is_over_udp(wanted)) return Lanes{udp, {}};
-  if (wanted != TransportKind::automatic) {
-    auto lane = lane_over(wanted, offers);
-    if (!lane.ok()) return lane.status();
-    return Lanes{std::move(*lane), {}};
-  }
-  Lanes lanes{udp, {}};
-  if (auto verbs = lane_over(TransportKind::verbs, offers); verbs.ok())
-    lanes.datagrams = std::move(*verbs);
-  if (auto ucx = lane_over(TransportKind::ucx, offers); ucx.ok()) lanes.exact = std::move(*ucx);
-  return lanes;
+Result<Lane> choose_lane(TransportKind wanted, const Lane& udp,
+                         const std::vector<std::vector<TransportOffer>>& offers) {
+  if (is_over_udp(wanted)) return udp;
+  if (wanted != TransportKind::automatic) return lane_over(wanted, offers);
+  auto verbs = lane_over(TransportKind::verbs, offers);
+  return verbs.ok() ? std::move(verbs) : Result<Lane>(udp);
 }
 
 // WIRE 7.12

@@ -1,8 +1,6 @@
-// Rank 0's choice of transports, without sockets: which one carries the datagrams of all ranks, and
-// whether exact calls may have a transport of their own.
+// Rank 0's choice of a transport, without sockets: which one carries the datagrams of all ranks.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "control.pb.h"
@@ -15,17 +13,11 @@ namespace leeway::rendezvous {
 // both sides.
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root);
 
-struct Lanes {
-  Lane datagrams;
-  std::optional<Lane> exact;
-};
-
 // All ranks ask for `wanted`; `udp` leads to all of them; `offers` is by rank. Automatic means
-// verbs if every rank has it, else UDP, and UCX for exact calls if every rank has it. A transport
-// that is asked for by name carries everything. A rank that lacks it is an error (kUnsupported)
-// that names it.
-Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
-                           const std::vector<std::vector<TransportOffer>>& offers);
+// verbs if every rank has it, else UDP. A rank that lacks a transport that is asked for by name is
+// an error (kUnsupported) that names it.
+Result<Lane> choose_lane(TransportKind wanted, const Lane& udp,
+                         const std::vector<std::vector<TransportOffer>>& offers);
 
 // The multicast group of a communicator. Its scope is one organisation. Other epochs have other
 // groups. UDP ports are below those that systems choose themselves.

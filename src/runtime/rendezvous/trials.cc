@@ -5,7 +5,6 @@
 #include <memory>
 #include <random>
 
-#include "base/thread.h"
 #include "base/time.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
@@ -24,12 +23,12 @@ constexpr Duration kTrialTime = std::chrono::milliseconds(200);
 
 using Pair = std::array<std::unique_ptr<Candidate>, 2>;
 
-// Two ranks in this process, connected.
-Result<Pair> open_pair(TransportKind kind, const asio::ip::address& address) {
+// Two ranks in this process, connected by UDP.
+Result<Pair> open_pair(const asio::ip::address& address) {
   Pair pair;
-  Lane lane{kind, 0, {}};
+  Lane lane{TransportKind::udp, 0, {}};
   for (auto& one : pair) {
-    auto opened = open_candidate(kind, Options(), address);
+    auto opened = open_candidate(TransportKind::udp, Options(), address);
     if (!opened.ok()) return opened.status();
     one = std::move(*opened);
     lane.members.push_back(one->place());
@@ -38,18 +37,6 @@ Result<Pair> open_pair(TransportKind kind, const asio::ip::address& address) {
     if (Status status = pair[rank]->connect(lane, rank); !status.ok()) return status;
   }
   return pair;
-}
-
-// Both ranks of the pair, each in a thread of its own.
-Status prove_wakeups(const Pair& pair) {
-  constexpr Duration kPatience = std::chrono::seconds(1);
-  Status other;
-  auto beside = Thread::start(
-      "try UCX", [&](const std::stop_token&) { other = pair[1]->prove_wakeups(kPatience, {}); });
-  if (!beside.ok()) return beside.status();
-  const Status own = pair[0]->prove_wakeups(kPatience, {});
-  beside->join();
-  return own.ok() ? other : own;
 }
 
 Status hear(DatagramTransport& receiver) {
@@ -77,26 +64,17 @@ asio::ip::address likely_address(const Options& options) {
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address) {
   AutomaticChoice choice;
   if (options.faults.any()) {
-    choice.why = choice.ucx = "faults are injected into UDP only";
+    choice.why = "faults are injected into UDP only";
     return choice;
   }
   const auto verbs = open_candidate(TransportKind::verbs, options, address);
   if (verbs.ok()) choice.datagrams = TransportKind::verbs;
   if (!verbs.ok()) choice.why = verbs.status().c_str();
-  const auto ucx = open_pair(TransportKind::ucx, address);
-  if (!ucx.ok()) {
-    choice.ucx = ucx.status().c_str();
-    return choice;
-  }
-  if (!(*ucx)[0]->better_than_tcp(choice.ucx)) return choice;
-  const Status woken = prove_wakeups(*ucx);
-  choice.exact_over_ucx = woken.ok();
-  if (!woken.ok()) choice.ucx = woken.c_str();
   return choice;
 }
 
 Status try_multicast(const asio::ip::address& address) {
-  auto pair = open_pair(TransportKind::udp, address);
+  auto pair = open_pair(address);
   if (!pair.ok()) return pair.status();
   const Group::Multicast group = multicast_of(std::random_device{}(), address.is_v4());
   const auto group_address = address_from_bytes(group.address);

@@ -18,10 +18,6 @@ asio::ip::address likely_address(const Options& options);
 struct AutomaticChoice {
   TransportKind datagrams = TransportKind::udp;
   std::string why;  // why not verbs
-  // Between ranks of this host and this network namespace. Whether it works to others, only they
-  // can say.
-  bool exact_over_ucx = false;
-  std::string ucx;  // how UCX would connect them, or why it would not
 };
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address);
 

@@ -108,7 +108,6 @@ TEST(CArguments, EveryFunctionBearsNull) {
   EXPECT_EQ(leeway_size_of(nullptr), 0);
   EXPECT_EQ(leeway_datagram_bytes(nullptr), 0u);
   EXPECT_EQ(leeway_transport_of(nullptr), LEEWAY_TRANSPORT_AUTOMATIC);
-  EXPECT_EQ(leeway_exact_transport_of(nullptr), LEEWAY_TRANSPORT_AUTOMATIC);
   EXPECT_EQ(leeway_state(nullptr), LEEWAY_INVALID_ARGUMENT);
   EXPECT_EQ(leeway_work_done(nullptr), 0);
   EXPECT_EQ(leeway_work_test(nullptr), 0);

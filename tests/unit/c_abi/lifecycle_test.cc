@@ -20,7 +20,6 @@ TEST(CLifecycle, GettersKnowTheGroup) {
   EXPECT_EQ(leeway_size_of(group.ranks[2]), 3);
   EXPECT_GT(leeway_datagram_bytes(group.ranks[0]), 500u);
   EXPECT_EQ(leeway_transport_of(group.ranks[0]), LEEWAY_TRANSPORT_INPROC);
-  EXPECT_EQ(leeway_exact_transport_of(group.ranks[0]), LEEWAY_TRANSPORT_INPROC);
   EXPECT_EQ(leeway_state(group.ranks[0]), LEEWAY_OK);
   EXPECT_DONE(leeway_explain(group.ranks[0]));
 }

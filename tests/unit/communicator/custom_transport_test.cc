@@ -151,7 +151,6 @@ TEST(CustomTransport, CarriesExactAndLossyCallsWhereItLosesDatagrams) {
     ASSERT_TRUE(created.ok()) << created.status().c_str();
     Communicator& communicator = **created;
     EXPECT_EQ(communicator.transport(), TransportKind::custom);
-    EXPECT_EQ(communicator.exact_transport(), TransportKind::custom);
     EXPECT_EQ(to_string(communicator.transport()), "custom");
     EXPECT_EQ(communicator.datagram_bytes(), 4096u);
     std::vector<float> data(100'000, static_cast<float>(communicator.rank() + 1));

@@ -272,7 +272,7 @@ TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
 
 Group pair_group(std::uint64_t attempt) {
   const Lane udp{TransportKind::udp, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
-  return {7, 1, udp, {}, {}, {0, attempt}, {1, 2}, nullptr};
+  return {7, 1, udp, {}, {0, attempt}, {1, 2}, nullptr};
 }
 
 // A rank 0 that tells what a test wants told, to the Hello of rank 1.

@@ -24,11 +24,11 @@ void fill(control::Lane& lane, TransportKind kind, int size) {
   }
 }
 
-control::Welcome valid_welcome(int size) {
+control::Welcome valid_welcome(int size, TransportKind kind = TransportKind::udp) {
   control::Welcome welcome;
   welcome.set_magic(kControlMagic);
   welcome.mutable_group()->set_epoch(1);
-  fill(*welcome.mutable_group()->mutable_datagrams(), TransportKind::udp, size);
+  fill(*welcome.mutable_group()->mutable_datagrams(), kind, size);
   for (int rank = 0; rank < size; ++rank) {
     welcome.mutable_group()->add_attempts(1);
     welcome.mutable_group()->add_processes(2);
@@ -36,10 +36,8 @@ control::Welcome valid_welcome(int size) {
   return welcome;
 }
 
-// Beside UDP, exact calls over UCX and a multicast group.
-control::Welcome rich_welcome(int size) {
+control::Welcome multicast_welcome(int size) {
   control::Welcome welcome = valid_welcome(size);
-  fill(*welcome.mutable_group()->mutable_exact(), TransportKind::ucx, size);
   welcome.mutable_group()->mutable_multicast()->set_address("\xef\xc0\x01\x02");
   welcome.mutable_group()->mutable_multicast()->set_port(20'000);
   return welcome;
@@ -189,20 +187,19 @@ TEST(ParseWelcome, RefusesLanesThatCannotBe) {
       {"unknown", [](control::Lane& lane) { lane.set_transport(99); }},
       {"no address", [](control::Lane& lane) { lane.mutable_members(1)->clear_address(); }},
   };
-  EXPECT_TRUE(accepts(rich_welcome(2)));
-  for (const auto& [name, damage] : of_any) {
-    control::Welcome welcome = rich_welcome(2);
-    damage(*welcome.mutable_group()->mutable_datagrams());
-    EXPECT_FALSE(accepts(welcome)) << name;
-    welcome = rich_welcome(2);
-    damage(*welcome.mutable_group()->mutable_exact());
-    EXPECT_FALSE(accepts(welcome)) << name << ", exact";
+  for (const TransportKind kind : {TransportKind::udp, TransportKind::ucx}) {
+    EXPECT_TRUE(accepts(valid_welcome(2, kind)));
+    for (const auto& [name, damage] : of_any) {
+      control::Welcome welcome = valid_welcome(2, kind);
+      damage(*welcome.mutable_group()->mutable_datagrams());
+      EXPECT_FALSE(accepts(welcome)) << name << ", " << to_string(kind);
+    }
   }
 }
 
 TEST(ParseWelcome, RefusesAddressesThatCannotBe) {
   const auto spoilt = [](const std::function<void(control::Group&)>& damage) {
-    control::Welcome welcome = rich_welcome(2);
+    control::Welcome welcome = multicast_welcome(2);
     damage(*welcome.mutable_group());
     return welcome;
   };
@@ -210,10 +207,11 @@ TEST(ParseWelcome, RefusesAddressesThatCannotBe) {
       spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_address("123"); })));
   EXPECT_FALSE(accepts(
       spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_port(70'000); })));
-  const auto opaque = [&](std::size_t bytes) {
-    return spoilt([bytes](auto& g) {
-      g.mutable_exact()->mutable_members(1)->set_address(std::string(bytes, 'x'));
-    });
+  const auto opaque = [](std::size_t bytes) {
+    control::Welcome welcome = valid_welcome(2, TransportKind::ucx);
+    control::Lane& lane = *welcome.mutable_group()->mutable_datagrams();
+    lane.mutable_members(1)->set_address(std::string(bytes, 'x'));
+    return welcome;
   };
   EXPECT_TRUE(accepts(opaque(limits::kTransportAddressBytesMax)));
   EXPECT_FALSE(accepts(opaque(limits::kTransportAddressBytesMax + 1)));

@@ -29,64 +29,58 @@ Lane udp_lane(std::size_t size) {
   return {udp, 1472, std::vector<Lane::Member>(size, {std::vector<std::byte>(4), 7000, 1u << 20})};
 }
 
-Result<Lanes> choose(TransportKind wanted, const Offers& offers) {
-  return choose_lanes(wanted, udp_lane(offers.size()), offers);
+Result<Lane> choose(TransportKind wanted, const Offers& offers) {
+  return choose_lane(wanted, udp_lane(offers.size()), offers);
 }
 
-// The kinds chosen, in words.
+// The kind chosen, in words.
 std::string chosen(TransportKind wanted, const Offers& offers) {
-  const auto lanes = choose(wanted, offers);
-  if (!lanes.ok()) return lanes.status().c_str();
-  std::string text(to_string(lanes->datagrams.kind));
-  if (lanes->exact) text += " exact " + std::string(to_string(lanes->exact->kind));
-  return text;
+  const auto lane = choose(wanted, offers);
+  return lane.ok() ? std::string(to_string(lane->kind)) : lane.status().c_str();
 }
 
-TEST(ChooseLanes, AutomaticTakesWhatAllHave) {
+TEST(ChooseLane, AutomaticTakesWhatAllHave) {
   EXPECT_EQ(chosen(automatic, {{}, {}}), "udp");
   EXPECT_EQ(chosen(automatic, {{offer(verbs)}, {offer(verbs)}}), "verbs");
   EXPECT_EQ(chosen(automatic, {{offer(verbs)}, {}}), "udp");
   EXPECT_EQ(chosen(automatic, {{offer(verbs)}, {refusal(verbs, "port down")}}), "udp");
-  EXPECT_EQ(chosen(automatic, {{offer(ucx)}, {offer(ucx)}}), "udp exact ucx");
-  EXPECT_EQ(chosen(automatic, {{offer(ucx)}, {refusal(ucx, "none")}}), "udp");
-  EXPECT_EQ(chosen(automatic, {{offer(verbs), offer(ucx)}, {offer(ucx), offer(verbs)}}),
-            "verbs exact ucx");
+  EXPECT_EQ(chosen(automatic, {{offer(ucx)}, {offer(ucx)}}), "udp");
+  EXPECT_EQ(chosen(automatic, {{offer(verbs), offer(ucx)}, {offer(ucx), offer(verbs)}}), "verbs");
 }
 
-TEST(ChooseLanes, ATransportAskedForByNameCarriesEverything) {
+TEST(ChooseLane, ATransportAskedForByNameCarriesEverything) {
   EXPECT_EQ(chosen(udp, {{offer(verbs), offer(ucx)}, {offer(verbs), offer(ucx)}}), "udp");
   EXPECT_EQ(chosen(verbs, {{offer(verbs), offer(ucx)}, {offer(verbs), offer(ucx)}}), "verbs");
   EXPECT_EQ(chosen(ucx, {{offer(ucx)}, {offer(ucx)}}), "ucx");
 }
 
-TEST(ChooseLanes, ARankThatLacksWhatIsAskedForIsNamedWithItsReason) {
-  const auto lanes = choose(
+TEST(ChooseLane, ARankThatLacksWhatIsAskedForIsNamedWithItsReason) {
+  const auto lane = choose(
       verbs, {{offer(verbs)}, {offer(verbs)}, {refusal(verbs, "port down: ip link set up")}});
-  ASSERT_FALSE(lanes.ok());
-  EXPECT_EQ(lanes.status().code(), StatusCode::kUnsupported);
-  EXPECT_THAT(lanes.status().c_str(), AllOf(HasSubstr("rank 2"), HasSubstr("verbs"),
-                                            HasSubstr("port down: ip link set up")));
+  ASSERT_FALSE(lane.ok());
+  EXPECT_EQ(lane.status().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(lane.status().c_str(), AllOf(HasSubstr("rank 2"), HasSubstr("verbs"),
+                                           HasSubstr("port down: ip link set up")));
   EXPECT_THAT(chosen(ucx, {{}, {offer(ucx)}}), AllOf(HasSubstr("rank 0"), HasSubstr("ucx")));
 }
 
-TEST(ChooseLanes, TakesTheSmallestDatagramOfTheTransportItself) {
-  const auto lanes = choose(
-      automatic, {{offer(verbs, 4096), offer(ucx, 9216)}, {offer(verbs, 1024), offer(ucx, 9000)}});
-  ASSERT_TRUE(lanes.ok());
-  EXPECT_EQ(lanes->datagrams.datagram_bytes, 1024u);
-  EXPECT_EQ(lanes->exact->datagram_bytes, 9000u);
-  EXPECT_EQ(choose(automatic, {{}, {}})->datagrams.datagram_bytes, 1472u);
+TEST(ChooseLane, TakesTheSmallestDatagramOfTheTransportItself) {
+  const Offers offers = {{offer(verbs, 4096), offer(ucx, 9216)},
+                         {offer(verbs, 1024), offer(ucx, 9000)}};
+  EXPECT_EQ(choose(automatic, offers)->datagram_bytes, 1024u);
+  EXPECT_EQ(choose(ucx, offers)->datagram_bytes, 9000u);
+  EXPECT_EQ(choose(automatic, {{}, {}})->datagram_bytes, 1472u);
 }
 
-TEST(ChooseLanes, KeepsAddressesByRank) {
+TEST(ChooseLane, KeepsAddressesByRank) {
   Offers offers = {{offer(ucx)}, {offer(ucx)}};
   offers[1][0].address.assign(3, std::byte{9});
   offers[1][0].receive_buffer_bytes = 5;
-  const auto lanes = choose(ucx, offers);
-  ASSERT_TRUE(lanes.ok());
-  EXPECT_EQ(lanes->datagrams.members[1].address, offers[1][0].address);
-  EXPECT_EQ(lanes->datagrams.members[1].receive_buffer_bytes, 5u);
-  EXPECT_EQ(lanes->datagrams.members[0].address, offers[0][0].address);
+  const auto lane = choose(ucx, offers);
+  ASSERT_TRUE(lane.ok());
+  EXPECT_EQ(lane->members[1].address, offers[1][0].address);
+  EXPECT_EQ(lane->members[1].receive_buffer_bytes, 5u);
+  EXPECT_EQ(lane->members[0].address, offers[0][0].address);
 }
 
 TEST(CheckWishes, NamesBothSides) {

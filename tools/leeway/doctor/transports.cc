@@ -71,13 +71,6 @@ Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   if (choice.datagrams == TransportKind::udp && !faults)
     value += " between hosts, through shared memory within this one";
   if (!choice.why.empty()) value += " (verbs: " + choice.why + ")";
-  value += choice.exact_over_ucx
-               ? "; exact calls of ranks that do not all share memory over UCX, between ranks of "
-                 "this network namespace by " +
-                     choice.ucx +
-                     " (ranks that share memory with these but no network: as datagrams, since UCX "
-                     "cannot wake them)"
-               : "; exact calls too (UCX: " + choice.ucx + ")";
   return {kTransportsSection, "auto", Verdict::ok, value, {}};
 }
 

@@ -293,8 +293,7 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
   row.redop = reduces(settings.operation) ? column_name(settings.collective.op) : "none";
   row.root = has_root(settings.operation) ? settings.root : -1;
   row.out_of_place = make_side(communicator, settings, *outcome, row.bytes);
-  row.transport =
-      to_string(settings.lossy() ? communicator.transport() : communicator.exact_transport());
+  row.transport = to_string(communicator.transport());
   row.codec_used = to_string(outcome->codec);
   Facts facts = outcome->facts;
   if (settings.back_to_back > 0) row.spending = facts.spending / settings.iterations;

@@ -40,8 +40,7 @@ Spending spent(const Communicator& communicator) {
   Spending total;
   for (const auto& [row, count] : communicator.counters()) {
     std::string_view name = row;
-    if (name.starts_with("exact_") || name.starts_with("lane"))
-      name.remove_prefix(name.find('_') + 1);
+    if (name.starts_with("lane")) name.remove_prefix(name.find('_') + 1);
     const auto number = static_cast<double>(count);
     if (name == "data_sent") total.data += number;
     if (name == "repairs_sent") total.repair += number;

@@ -51,7 +51,6 @@ nlohmann::json run_json(const RunResult& run) {
   const DriftSummary drift = drift_of(run);
   nlohmann::json json{{"perplexity", run.perplexity},
                       {"transport", leeway::to_string(run.transport)},
-                      {"exact_transport", leeway::to_string(run.exact_transport)},
                       {"loss_observed", run.loss_observed},
                       {"bytes_sent", run.bytes_sent},
                       {"elements_untouched", run.elements_untouched},

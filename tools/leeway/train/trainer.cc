@@ -203,7 +203,6 @@ Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const 
 
   RunResult result;
   result.transport = communicator.transport();
-  result.exact_transport = communicator.exact_transport();
   result.parameters = model.parameters().size();
   result.step_ms_p50 = log.percentile_ms(0.50);
   result.step_ms_p99 = log.percentile_ms(0.99);

@@ -59,8 +59,7 @@ struct ComputeSummary {
 
 // Equal on all ranks, except for the step times, which are this rank's.
 struct RunResult {
-  TransportKind transport = TransportKind::udp;  // transport of lossy calls
-  TransportKind exact_transport = TransportKind::udp;
+  TransportKind transport = TransportKind::udp;
   std::size_t parameters = 0;
   double perplexity = 0;
   double loss_observed =

@@ -1,9 +1,8 @@
 #include "transport/ucx/ucx_transport.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "base/limits.h"
@@ -27,6 +26,9 @@ constexpr std::size_t kReceiveBytes = 1u << 20;
 
 // Interval at which UCX is asked where it can neither sleep nor do anything.
 constexpr Duration kNap = std::chrono::microseconds(100);
+
+// Longest sleep. Not every sleeper is woken (ucx_transport.h).
+constexpr Duration kSleepMax = std::chrono::milliseconds(1);
 
 // Time for datagrams that still wait when the transport is destroyed.
 constexpr Duration kFarewell = std::chrono::milliseconds(10);
@@ -75,13 +77,10 @@ Status UcxTransport::set_peers(std::span<const std::vector<std::byte>> by_rank, 
     if (!address.ok()) return address.status();
     addresses.push_back(*address);
   }
-  self_ = self;
   const std::uint64_t group = ucx_group_digest(by_rank);
   receiver_.expect(group, by_rank.size());
   const Status status = sender_.connect(worker_.get(), addresses, self, group);
-  // Memory and reliable connections check what they carry (ECC, ICRC); TCP's 16 bits are no
-  // checksum for gigabytes.
-  limits_.intact = status.ok() && better_than_tcp();
+  limits_.intact = status.ok() && keeps_intact(self);
   return status;
 }
 
@@ -100,23 +99,11 @@ void UcxTransport::wait(Duration timeout) {
   const UcxQuiet quiet;
   const ucs_status_t armed = ucp_worker_arm(worker_.get());
   if (armed == UCS_OK) {
-    waiter_.wait(timeout, /*also_writable=*/false);
+    waiter_.wait(std::min(timeout, kSleepMax), /*also_writable=*/false);
   } else if (!receiver_.progress()) {
     // Sends wait for the room that a peer makes, which shared memory does not announce.
     std::this_thread::sleep_for(std::min(timeout, kNap));
   }
-}
-
-UcxTransport::Sleep UcxTransport::sleep(Duration timeout) {
-  const UcxQuiet quiet;
-  if (receiver_.pending() || ucp_worker_arm(worker_.get()) != UCS_OK) return Sleep::refused;
-  return signalled(timeout) ? Sleep::woken : Sleep::timed_out;
-}
-
-bool UcxTransport::signalled(Duration timeout) const {
-  pollfd descriptor{worker_.event_descriptor(), POLLIN, 0};
-  const timespec limit{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
-  return ppoll(&descriptor, 1, &limit, nullptr) > 0;
 }
 
 TransportCounters UcxTransport::counters() const {
@@ -126,17 +113,14 @@ TransportCounters UcxTransport::counters() const {
   return counters;
 }
 
-std::vector<std::string> UcxTransport::lanes(Rank peer) const {
-  if (peer >= sender_.endpoints().size()) return {};
-  return ucx_lanes(sender_.endpoints()[peer]);
-}
-
-bool UcxTransport::better_than_tcp() const {
+// Memory and reliable connections check what they carry (ECC, ICRC); TCP's 16 bits are no checksum
+// for gigabytes.
+bool UcxTransport::keeps_intact(Rank self) const {
+  const auto is_tcp = [](const std::string& lane) { return lane.starts_with("tcp/"); };
   for (Rank peer = 0; peer < sender_.endpoints().size(); ++peer) {
-    const auto is_tcp = [](const std::string& lane) { return lane.starts_with("tcp/"); };
-    const std::vector<std::string> chosen = lanes(peer);
-    if (peer == self_) continue;
-    if (chosen.empty() || std::any_of(chosen.begin(), chosen.end(), is_tcp)) return false;
+    if (peer == self) continue;
+    const std::vector<std::string> lanes = ucx_lanes(sender_.endpoints()[peer]);
+    if (lanes.empty() || std::any_of(lanes.begin(), lanes.end(), is_tcp)) return false;
   }
   return true;
 }

@@ -4,11 +4,14 @@
 //   ucx->set_peers(addresses_by_rank, own_rank);  // then send and receive
 //
 // Reliable has a bound: what a dead or stopped peer does not take is dropped in the end.
+//
+// wait() sleeps for a millisecond at most. UCX wakes the receiver of a message in shared memory
+// through a socket of the network namespace. Ranks that share memory and no network namespace are
+// not woken, and UCX does not say so. Their messages are late by that millisecond.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,22 +45,6 @@ class UcxTransport final : public DatagramTransport {
   // inside.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self);
 
-  // The outcome of a sleep on UCX's event descriptor, for the proof that it wakes this rank
-  // (wake_proof.h). Other callers use wait().
-  enum class Sleep : std::uint8_t { refused, woken, timed_out };
-  // Sleeps on UCX's descriptor alone. Returns `refused` if something is there already or is still
-  // being sent.
-  Sleep sleep(Duration timeout);
-  // Returns true if the descriptor is ready, or becomes so within `timeout`, without being armed
-  // anew.
-  bool signalled(Duration timeout) const;
-
-  // Returns the lanes that UCP chose towards a peer: "posix/memory", "tcp/eth0",
-  // "rc_mlx5/mlx5_0:1", ... No lanes if UCP does not say.
-  std::vector<std::string> lanes(Rank peer) const;
-  // Returns true if every other rank is reached by more than TCP: then limits().intact holds.
-  bool better_than_tcp() const;
-
   std::string_view name() const override { return "ucx"; }
   const TransportLimits& limits() const override { return limits_; }
   std::size_t send(std::span<const Train> trains) override;
@@ -68,6 +55,7 @@ class UcxTransport final : public DatagramTransport {
 
  private:
   UcxTransport() : sender_(receiver_) {}
+  bool keeps_intact(Rank self) const;
 
   TransportLimits limits_;
   UcxReceiver receiver_;
@@ -75,7 +63,6 @@ class UcxTransport final : public DatagramTransport {
   UcxWorker worker_;  // when it goes, it still tells the sender what was not sent
   Waiter waiter_;
   std::vector<std::byte> local_;
-  Rank self_ = kNoRank;
 };
 
 }  // namespace leeway::transport
