@@ -1,5 +1,5 @@
 // Calls of ranks with several lanes: large ones are cut into slices, one for each lane
-// (collective/sliced_call.h), as src/api/communicator/lanes.h does over sockets.
+// (collective/sliced_call.h), as src/api/communicator/datagram_route.h does over sockets.
 //
 // The first slice is a call of the first communicator, the others are calls of communicators of the
 // further lanes, which have checkers of their own. The first communicator's checkers look at the

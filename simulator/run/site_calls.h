@@ -1,5 +1,5 @@
 // Calls of ranks that lie in sites: they go inside the sites and between them, over three
-// communicators of each rank (collective/hierarchical_call.h), as src/api/communicator/hierarchy.h
+// communicators of each rank (collective/hierarchical_call.h), as src/api/communicator/site_route.h
 // drives them over sockets.
 //
 // Each of these communicators has checkers of its own, for which a leg is a call like any other.

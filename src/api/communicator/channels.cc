@@ -6,11 +6,10 @@
 
 #include "base/philox.h"
 #include "base/thread.h"
-#include "communicator/hierarchy.h"
-#include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
-#include "communicator/near_calls.h"
+#include "communicator/near_route.h"
 #include "communicator/sealing.h"
+#include "communicator/site_route.h"
 #include "driving/fork.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
@@ -18,7 +17,6 @@
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
-
 // Marks that this thread is in abort(). Callbacks that it calls from there may end the
 // communicator.
 class Channels::Aborting {
@@ -52,68 +50,47 @@ class Channels::Aborting {
   Aborting* const outer_;
 };
 
-Channels::Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(datagrams)) {}
+Channels::Channels(std::unique_ptr<Channel> datagrams)
+    : datagrams_(std::move(datagrams)), routes_{&datagrams_} {}
 
 Channels::~Channels() {
   Aborting::await_others(*this);
-  if (hierarchy_ != nullptr) hierarchy_->close();
-  if (lanes_ != nullptr && driving::in_callback())
-    lanes_->abort(driving::kDestroyed);  // as channels do by themselves
   std::vector<std::function<void()>> closing;
-  if (near_ != nullptr && near_->close()) closing.emplace_back([this] { near_->close_side(); });
-  if (lanes_ != nullptr) lanes_->close(closing);
-  closing.emplace_back([this] { datagrams_.reset(); });
+  for (Route* const route : routes_) route->close(closing);
   run_together("close a channel", closing);
 }
 
-void Channels::use_lanes(std::vector<std::unique_ptr<Channel>> further) {
-  lanes_ = std::make_unique<Lanes>(*datagrams_, std::move(further));
+void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options, bool far) {
+  sites_ = std::make_shared<SiteRoute>(sites, *this, options, far);
+  routes_.insert(routes_.end() - 1, sites_.get());
 }
 
-int Channels::lanes() const {
-  return lanes_ == nullptr ? 1 : static_cast<int>(lanes_->further().size()) + 1;
+void Channels::go_near(std::shared_ptr<NearRoute> near) {
+  near_ = std::move(near);
+  routes_.insert(routes_.begin(), near_.get());
 }
 
-Status Channels::check(const collective::OperationSpec& spec) const {
-  return collective::validate(spec, rank(), size());
-}
-
-bool Channels::goes_near(const collective::OperationSpec& spec) const {
-  return near_ != nullptr && NearCalls::takes(spec) && check(spec).ok();
+// A call with wrong arguments goes to the last route, which tells peers so.
+Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t first) const {
+  for (std::size_t i = first; i + 1 < routes_.size() && !forked(); ++i) {
+    if (!routes_[i]->takes(spec)) continue;
+    return *(collective::validate(spec, rank(), size()).ok() ? routes_[i] : routes_.back());
+  }
+  return *routes_.back();
 }
 
 Channel::Place Channels::take_place(const collective::OperationSpec& spec) {
   if (!collective::is_collective(spec.kind) || forked()) return {};
-  if (near_ != nullptr) return near_->note_elsewhere();
-  if (lanes_ == nullptr && hierarchy_ == nullptr) return {};
-  return places_++;
-}
-
-template <typename Visit>
-void Channels::visit_further(const Visit& visit) const {
-  if (lanes_ == nullptr) return;
-  for (const auto& lane : lanes_->further()) visit(*lane);
-}
-
-// A call with wrong arguments goes to its channel, which tells peers so.
-std::shared_ptr<WorkState> Channels::start_parted(const collective::OperationSpec& spec,
-                                                  Channel::Place place) {
-  if (!place) return nullptr;
-  const bool by_sites = hierarchy_ != nullptr && hierarchy_->takes(spec);
-  const bool by_lanes = lanes_ != nullptr && lanes_->takes(spec);
-  if (!(by_sites || by_lanes) || !check(spec).ok()) return nullptr;
-  return by_sites ? hierarchy_->start(spec, *place) : lanes_->start(spec, *place);
+  if (routes_.size() == 1 && lanes() == 1) return {};
+  const std::lock_guard lock(order_.mutex);
+  const std::uint64_t place = order_.taken++;
+  if (near_ != nullptr) near_->pass(place);
+  return place;
 }
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
-  if (goes_near(spec)) return near_->start(spec);
-  return start_by_datagrams(spec, take_place(spec));
-}
-
-std::shared_ptr<WorkState> Channels::start_by_datagrams(const collective::OperationSpec& spec,
-                                                        Channel::Place place) {
-  if (auto work = start_parted(spec, place)) return work;
-  return datagrams_->start(spec, place);
+  Route& route = route_of(spec, 0);
+  return route.start(spec, route.takes_places() ? Channel::Place() : take_place(spec));
 }
 
 Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
@@ -122,18 +99,18 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  if (goes_near(spec)) return near_->run(spec);
-  return run_by_datagrams(spec, take_place(spec));
+  Route& route = route_of(spec, 0);
+  return route.run(spec, route.takes_places() ? Channel::Place() : take_place(spec));
 }
 
-Result<CollectiveReport> Channels::run_by_datagrams(const collective::OperationSpec& spec,
-                                                    Channel::Place place) {
-  if (const auto work = start_parted(spec, place)) return driving::Driver::wait(*work);
-  return datagrams_->run(spec, place);
+std::shared_ptr<WorkState> Channels::start_past_memory(const collective::OperationSpec& spec,
+                                                       Channel::Place place) {
+  return route_of(spec, past_memory()).start(spec, place);
 }
 
-void Channels::go_near(std::shared_ptr<NearCalls> near) {
-  near_ = std::move(near);
+Result<CollectiveReport> Channels::run_past_memory(const collective::OperationSpec& spec,
+                                                   Channel::Place place) {
+  return route_of(spec, past_memory()).run(spec, place);
 }
 
 Result<std::shared_ptr<near::Region>> Channels::allocate(std::size_t bytes) {
@@ -144,13 +121,8 @@ Result<std::shared_ptr<near::Region>> Channels::allocate(std::size_t bytes) {
   return std::make_shared<near::Region>(std::move(*memory));
 }
 
-void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options, bool far) {
-  hierarchy_ = std::make_shared<Hierarchy>(sites, *this, options, far);
-}
-
-Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {
-  if (parent.lanes_ == nullptr) return;
-  for (const auto& lane : parent.lanes_->further()) lanes_.push_back(of(*lane));
+Lineage::Lineage(const Channels& parent) : kept_(parent.kept_) {
+  for (const auto& lane : parent.datagrams_.lanes()) lanes_.push_back(of(*lane));
 }
 
 std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& options,
@@ -175,13 +147,13 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
 
 std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<const Rank> ranks,
                                           std::uint32_t epoch, std::span<const Rank> names) const {
-  auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch, names));
+  auto derived = std::make_unique<Channels>(derive(lanes_[0], options, ranks, epoch, names));
   std::vector<std::unique_ptr<Channel>> further;
-  for (const Parent& lane : lanes_) {
-    const Options own = options_of_lane(options, static_cast<int>(further.size()) + 1);
-    further.push_back(derive(lane, own, ranks, epoch, names));
+  for (std::size_t lane = 1; lane < lanes_.size(); ++lane) {
+    const Options own = options_of_lane(options, static_cast<int>(lane));
+    further.push_back(derive(lanes_[lane], own, ranks, epoch, names));
   }
-  if (!further.empty()) derived->use_lanes(std::move(further));
+  derived->use_lanes(std::move(further));
   derived->kept_ = kept_;
   return derived;
 }
@@ -193,48 +165,26 @@ std::uint32_t Channels::count_shrink(std::uint64_t group) {
 
 void Channels::abort(const char* how) {
   const Aborting aborting(*this);
-  if (hierarchy_ != nullptr) hierarchy_->abort(how);
-  if (near_ != nullptr) near_->abort(how);
-  abort_datagrams(how);
+  for (Route* const route : routes_) route->abort(how);
 }
 
-void Channels::abort_datagrams(const char* how) {
-  datagrams_->abort(how);
-  visit_further([how](Channel& channel) { channel.abort(how); });
+void Channels::abort_past_memory(const char* how) {
+  for (std::size_t i = past_memory(); i < routes_.size(); ++i) routes_[i]->abort(how);
 }
 
 StatusCode Channels::state() const {
-  if (forked()) return StatusCode::kUnavailable;
-  StatusCode state = datagrams_->state();
-  visit_further([&](const Channel& channel) {
-    if (state == StatusCode::kOk) state = channel.state();
-  });
-  return state;
-}
-
-bool Channels::peer_left() const {
-  bool left = datagrams_->peer_left();
-  visit_further([&](const Channel& channel) { left |= channel.peer_left(); });
-  return left;
+  return forked() ? StatusCode::kUnavailable : datagrams_.state();
 }
 
 Status Channels::status() const {
-  if (forked()) return driving::forked();
-  Status status = datagrams_->status();
-  visit_further([&](Channel& channel) {
-    if (status.ok()) status = channel.status();
-  });
-  return status;
+  return forked() ? driving::forked() : datagrams_.status();
 }
 
 Channel::Counters Channels::counters() {
   Channel::Counters rows;
   if (forked()) return rows;
-  datagrams_->add_counters("", rows);
-  for (std::size_t i = 0; lanes_ != nullptr && i < lanes_->further().size(); ++i)
-    lanes_->further()[i]->add_counters("lane" + std::to_string(i + 1) + "_", rows);
-  if (hierarchy_ != nullptr) hierarchy_->add_counters(rows);
-  if (near_ != nullptr) near_->add_counters(rows);
+  for (auto route = routes_.rbegin(); route != routes_.rend(); ++route)
+    (*route)->add_counters(rows);
   return rows;
 }
 

@@ -1,26 +1,26 @@
-// Channels of a Communicator: that of its datagrams, and those of its further lanes.
+// What stands behind a Communicator: the routes by which its calls go (route.h), and the channels
+// of its datagrams.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "collective/site_map.h"
-#include "driving/channel.h"
+#include "communicator/datagram_route.h"
+#include "communicator/route.h"
 #include "leeway/communicator.h"
 #include "near/regions.h"
 #include "rendezvous/bootstrap.h"
 
 namespace leeway::internal {
 
-using driving::Channel;
-
 class Channels;
-class Hierarchy;
-class Lanes;
-class NearCalls;
+class NearRoute;
+class SiteRoute;
 
 // Source for communicators of the same ranks, or of a part of them. It may outlive the communicator
 // that it was made from.
@@ -28,8 +28,8 @@ class Lineage {
  public:
   explicit Lineage(const Channels& parent);
 
-  Rank rank() const { return datagrams_.config.self; }
-  int size() const { return datagrams_.config.size; }
+  Rank rank() const { return lanes_[0].config.self; }
+  int size() const { return lanes_[0].config.size; }
 
   // Makes a communicator of these ranks of the parent, in this order; this process must be among
   // them. `epoch`: agreed, never 0. `names`: by its ranks, the names by which people know them; if
@@ -50,8 +50,7 @@ class Lineage {
                                          std::span<const Rank> ranks, std::uint32_t epoch,
                                          std::span<const Rank> names);
 
-  Parent datagrams_;
-  std::vector<Parent> lanes_;  // lane 1 and up
+  std::vector<Parent> lanes_;
   std::vector<std::shared_ptr<void>> kept_;
 };
 
@@ -62,37 +61,37 @@ class Channels {
   // Closes all channels at the same time: each may have to wait for peers.
   ~Channels();
 
-  // Configuration of the datagrams' channel.
-  const protocol::EndpointConfig& config() const { return datagrams_->config(); }
+  // Configuration of lane 0.
+  const protocol::EndpointConfig& config() const { return datagrams_.first().config(); }
   Rank rank() const { return config().self; }
   int size() const { return config().size; }
 
-  Channel& datagrams() { return *datagrams_; }
+  // Lane 0 of the datagrams.
+  Channel& datagrams() { return datagrams_.first(); }
   // As driving::Channel::forked().
-  bool forked() const { return datagrams_->forked(); }
+  bool forked() const { return datagrams_.first().forked(); }
+  CallOrder& order() { return order_; }
 
-  // Sends large calls of the datagrams' in slices from now on, over that channel, which is lane 0,
-  // and over `further`. All ranks must call this, or none.
-  void use_lanes(std::vector<std::unique_ptr<Channel>> further);
-  int lanes() const;
+  // Adds lanes to the datagrams' from now on. All ranks must call this, or none, as the next two.
+  void use_lanes(std::vector<std::unique_ptr<Channel>> further) {
+    datagrams_.add(std::move(further));
+  }
+  int lanes() const { return static_cast<int>(datagrams_.lanes().size()); }
+  // Sends calls that are large enough inside sites and between them from now on. `far` is as in
+  // site_route.h.
+  void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
+  // Sends calls that it takes through memory that all ranks map from now on.
+  void go_near(std::shared_ptr<NearRoute> near);
 
   // Starts a call for a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
   // The same, but never directly through memory. `place`: of a collective, among all of the
   // communicator.
-  std::shared_ptr<WorkState> start_by_datagrams(const collective::OperationSpec& spec,
-                                                Channel::Place place);
-  Result<CollectiveReport> run_by_datagrams(const collective::OperationSpec& spec,
-                                            Channel::Place place);
-
-  // Sends calls that are large enough inside sites and between them from now on. All ranks must
-  // call this, or none. `far` is as in hierarchy.h.
-  void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
-
-  // Sends calls for which NearCalls::takes() is true through memory that all ranks map from now on.
-  // All ranks must call this, or none.
-  void go_near(std::shared_ptr<NearCalls> near);
+  std::shared_ptr<WorkState> start_past_memory(const collective::OperationSpec& spec,
+                                               Channel::Place place);
+  Result<CollectiveReport> run_past_memory(const collective::OperationSpec& spec,
+                                           Channel::Place place);
   // All ranks must call this, in the order of their calls. Returns ordinary memory if there is none
   // that all ranks share.
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
@@ -107,49 +106,42 @@ class Channels {
   std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
-  void ring() { datagrams_->ring(); }
+  void ring() { datagrams().ring(); }
 
   // The destructor waits for calls of abort() on other threads. A call that abort() ends may return
   // before abort() does, and its caller may destroy the communicator.
   void abort(const char* how = driving::kAborted);
-  // Does abort()'s part for datagrams. It does not wait.
-  void abort_datagrams(const char* how);
-  // Returns the first state of all channels that is not kOk.
+  // Does abort()'s part for all routes but memory. It does not wait.
+  void abort_past_memory(const char* how);
+  // As DatagramRoute::state(). In the child of a fork calls fail.
   StatusCode state() const;
   Status status() const;
-  // Returns true if a peer has left any of the channels.
-  bool peer_left() const;
+  bool peer_left() const { return datagrams_.peer_left(); }
 
-  Status register_memory(ByteSpan memory) { return datagrams_->register_memory(memory); }
-  void forget_memory(ByteSpan memory) { datagrams_->forget_memory(memory); }
+  Status register_memory(ByteSpan memory) { return datagrams().register_memory(memory); }
+  void forget_memory(ByteSpan memory) { datagrams().forget_memory(memory); }
 
-  // Names of rows of lane 1 begin with "lane1_", and count for the whole process on that lane.
-  // Calls between sites are counted by their three communicators (hierarchy.h).
+  // Rows of all routes.
   Channel::Counters counters();
 
  private:
   friend class Lineage;
   class Aborting;
-  Status check(const collective::OperationSpec& spec) const;
-  // Takes the place of a collective that does not go directly through memory, and notes that in
-  // near_. Returns nullopt if each channel counts by itself.
+  // Returns the first route that takes the call, from routes_[first] on.
+  Route& route_of(const collective::OperationSpec& spec, std::size_t first) const;
+  std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
+  // Takes the place of a collective that does not go directly through memory. Returns nullopt if
+  // the channel counts by itself: there is no other route.
   Channel::Place take_place(const collective::OperationSpec& spec);
-  bool goes_near(const collective::OperationSpec& spec) const;
-  // Starts a call that needs more than one operation of the channels. Returns null for others.
-  std::shared_ptr<WorkState> start_parted(const collective::OperationSpec& spec,
-                                          Channel::Place place);
-  // Visits all channels except the datagrams'.
-  template <typename Visit>
-  void visit_further(const Visit& visit) const;
 
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;
-  std::unique_ptr<Channel> datagrams_;
-  std::unique_ptr<Lanes> lanes_;          // may be null
-  std::shared_ptr<Hierarchy> hierarchy_;  // may be null
-  std::shared_ptr<NearCalls> near_;       // may be null
-  std::atomic<std::uint64_t> places_{0};  // places taken, if no memory is shared
-  std::atomic<int> aborting_{0};          // threads in abort()
+  CallOrder order_;
+  DatagramRoute datagrams_;
+  std::shared_ptr<SiteRoute> sites_;  // may be null
+  std::shared_ptr<NearRoute> near_;   // may be null
+  std::vector<Route*> routes_;        // in order of preference; the last one is datagrams_
+  std::atomic<int> aborting_{0};      // threads in abort()
   std::mutex shrinks_mutex_;
   std::map<std::uint64_t, std::uint32_t> shrinks_;  // by group
 };

@@ -8,7 +8,7 @@
 #include "base/exit_stop.h"
 #include "base/limits.h"
 #include "communicator/channels.h"
-#include "communicator/hierarchy.h"
+#include "communicator/site_route.h"
 #include "communicator/joining.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"

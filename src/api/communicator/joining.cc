@@ -8,7 +8,7 @@
 #include "base/marks.h"
 #include "communicator/lane_joining.h"
 #include "communicator/memory_sharing.h"
-#include "communicator/near_calls.h"
+#include "communicator/near_route.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
 #include "rendezvous/printable.h"

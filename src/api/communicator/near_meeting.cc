@@ -5,7 +5,7 @@
 
 #include "base/philox.h"
 #include "communicator/joining.h"
-#include "communicator/near_calls.h"
+#include "communicator/near_route.h"
 #include "keys/derive.h"
 #include "transport/shm/segment.h"
 
@@ -61,12 +61,12 @@ std::unique_ptr<Channels> side_of(const Channels& channels, Options options) {
 
 }  // namespace
 
-Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& options,
+Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why) {
   const near::Shape shape = near::Shape::of(channels.size());
   const Rank self = channels.rank();
   const Status unwilling = Status::error(StatusCode::kUnsupported, "it is not for this rank");
-  willing &= channels.size() <= kNearRanksMax && NearCalls::has_room();
+  willing &= channels.size() <= kNearRanksMax && NearRoute::has_room();
   auto side = side_of(channels, options);
   const std::stop_callback on_stop(std::move(stop), [&] { side->abort(); });
   near::ArenaName name{};
@@ -79,8 +79,8 @@ Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& 
     near::ArenaFile::remove_name(transport::kSharedMemoryFolder, name);
   if (!agreed.ok()) return agreed.status();
   why = file.ok() ? "another rank cannot" : file.status().c_str();
-  if (!*agreed) return std::shared_ptr<NearCalls>();
-  return std::make_shared<NearCalls>(std::move(*file), channels, std::move(side), options);
+  if (!*agreed) return std::shared_ptr<NearRoute>();
+  return std::make_shared<NearRoute>(std::move(*file), channels, std::move(side), options);
 }
 
 }  // namespace leeway::internal

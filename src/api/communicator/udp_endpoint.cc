@@ -7,7 +7,7 @@
 #include "base/marks.h"
 #include "base/per_process.h"
 #include "communicator/channels.h"
-#include "communicator/lanes.h"
+#include "communicator/datagram_route.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "observe/trace.h"

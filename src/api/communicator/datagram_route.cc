@@ -1,6 +1,7 @@
-#include "communicator/lanes.h"
+#include "communicator/datagram_route.h"
 
 #include <mutex>
+#include <string>
 
 #include "base/philox.h"
 #include "collective/sliced_call.h"
@@ -85,37 +86,77 @@ Options options_of_lane(const Options& options, int lane) {
   return own;
 }
 
-Lanes::Lanes(Channel& first, std::vector<std::unique_ptr<Channel>> further)
-    : first_(first), further_(std::move(further)) {}
-
-bool Lanes::takes(const OperationSpec& spec) const {
-  return collective::SlicedCall::slices(spec, first_.config().size, further_.size() + 1,
-                                        kSliceBytes) > 1;
+void DatagramRoute::add(std::vector<std::unique_ptr<Channel>> further) {
+  for (auto& lane : further) lanes_.push_back(std::move(lane));
 }
 
-std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec, std::uint64_t place) {
-  const int size = first_.config().size;
-  const std::size_t slices =
-      collective::SlicedCall::slices(spec, size, further_.size() + 1, kSliceBytes);
-  const auto call = std::make_shared<Call>(spec, size, slices);
+// Returns the number of slices into which all ranks cut this call. A call with wrong arguments goes
+// whole to lane 0, which tells peers so.
+std::size_t DatagramRoute::slices(const OperationSpec& spec, Channel::Place place) const {
+  const protocol::EndpointConfig& config = first().config();
+  if (lanes_.size() == 1 || !place || !collective::validate(spec, config.self, config.size).ok())
+    return 1;
+  return collective::SlicedCall::slices(spec, config.size, lanes_.size(), kSliceBytes);
+}
+
+std::shared_ptr<WorkState> DatagramRoute::start(const OperationSpec& spec, Channel::Place place) {
+  const std::size_t parts = slices(spec, place);
+  if (parts <= 1) return first().start(spec, place);
+  const auto call = std::make_shared<Call>(spec, first().config().size, parts);
   std::shared_ptr<WorkState> work = call->work;
-  work->driver = first_.driver();
+  work->driver = first().driver();
   work->request.submitted = driving::steady_now();
   // The caller may drive lane 0 next, so the others begin first.
-  for (std::size_t i = slices; i-- > 0;) {
-    const auto part = lane(i).start(call->sliced.slice(i), place);
+  for (std::size_t i = parts; i-- > 0;) {
+    const auto part = lanes_[i]->start(call->sliced.slice(i), place);
     call->on_begun(i, part);
     part->call_when_done([call, part] { call->on_done(*part); });
   }
   return work;
 }
 
-void Lanes::abort(const char* how) {
-  for (const auto& lane : further_) lane->abort(how);
+Result<CollectiveReport> DatagramRoute::run(const OperationSpec& spec, Channel::Place place) {
+  if (slices(spec, place) <= 1) return first().run(spec, place);
+  return Route::run(spec, place);
 }
 
-void Lanes::close(std::vector<std::function<void()>>& closing) {
-  for (auto& lane : further_) closing.emplace_back([&lane] { lane.reset(); });
+void DatagramRoute::abort(const char* how) {
+  for (const auto& lane : lanes_) lane->abort(how);
+}
+
+// In a callback a channel ends its calls as its destructor begins. Slices of one call have to end
+// on all lanes before.
+void DatagramRoute::close(std::vector<std::function<void()>>& closing) {
+  for (std::size_t i = lanes_.size(); i-- > 0;) {
+    if (i > 0 && driving::in_callback()) lanes_[i]->abort(driving::kDestroyed);
+    closing.emplace_back([&lane = lanes_[i]] { lane.reset(); });
+  }
+}
+
+void DatagramRoute::add_counters(Channel::Counters& rows) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    lanes_[i]->add_counters(i == 0 ? "" : "lane" + std::to_string(i) + "_", rows);
+}
+
+StatusCode DatagramRoute::state() const {
+  for (const auto& lane : lanes_) {
+    if (const StatusCode state = lane->state(); state != StatusCode::kOk) return state;
+  }
+  return StatusCode::kOk;
+}
+
+Status DatagramRoute::status() const {
+  for (const auto& lane : lanes_) {
+    if (const Status status = lane->status(); !status.ok()) return status;
+  }
+  return Status();
+}
+
+bool DatagramRoute::peer_left() const {
+  for (const auto& lane : lanes_) {
+    if (lane->peer_left()) return true;
+  }
+  return false;
 }
 
 }  // namespace leeway::internal

@@ -1,6 +1,6 @@
 // Exact calls through memory that all ranks map, by the public calls: ranks are threads over real
 // sockets and real memory.
-#include "communicator/near_calls.h"
+#include "communicator/near_route.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

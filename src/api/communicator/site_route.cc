@@ -1,4 +1,4 @@
-#include "communicator/hierarchy.h"
+#include "communicator/site_route.h"
 
 #include <algorithm>
 #include <string_view>
@@ -54,7 +54,7 @@ Result<std::uint64_t> site_of(const Options& options) {
   return digest_of({reinterpret_cast<const char*>(host->boot.data()), host->boot.size()});
 }
 
-Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options,
+SiteRoute::SiteRoute(const collective::SiteMap& sites, Channels& parent, const Options& options,
                      bool far)
     : sites_(sites),
       parent_(parent),
@@ -77,13 +77,13 @@ Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const O
   }
 }
 
-bool Hierarchy::takes(const OperationSpec& spec) const {
+bool SiteRoute::takes(const OperationSpec& spec) const {
   return collective::HierarchicalCall::takes(spec, sites_) && bytes_of(spec) >= least_bytes_;
 }
 
-std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec, std::uint64_t place) {
+std::shared_ptr<WorkState> SiteRoute::start(const OperationSpec& spec, Channel::Place place) {
   const Instant now = driving::steady_now();
-  const auto call = std::make_shared<Call>(spec, sites_, now, piece_bytes_, place);
+  const auto call = std::make_shared<Call>(spec, sites_, now, piece_bytes_, *place);
   call->work->driver = parent_.datagrams().driver();
   call->work->request.submitted = now;
   call->stand_in = parent_.datagrams().start(collective::HierarchicalCall::stand_in(spec), place);
@@ -102,7 +102,7 @@ std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec, std::uint
 // One thread at a time handles legs that are over, and begins those that may begin. It does so
 // without the lock: a leg that begins may be over before start() returns, and calls back. Callers
 // hear of finished calls afterwards, since they may end the communicator then.
-void Hierarchy::advance() {
+void SiteRoute::advance() {
   const auto self = shared_from_this();
   std::vector<std::shared_ptr<Call>> done;
   {
@@ -132,7 +132,7 @@ void Hierarchy::advance() {
 }
 
 // Called under the lock, as is the next one.
-void Hierarchy::on_leg_done(const Finished& one, Instant now) {
+void SiteRoute::on_leg_done(const Finished& one, Instant now) {
   Call& call = *one.call;
   std::erase(call.under_way, one.work);
   const bool failed_before = !call.hops.failure().ok();
@@ -142,7 +142,7 @@ void Hierarchy::on_leg_done(const Finished& one, Instant now) {
 
 // Ends the stand-in and the legs of a call that has failed. Peers hear of it by the stand-in, and
 // on the tier where they wait.
-void Hierarchy::end_rest(const Call& call) {
+void SiteRoute::end_rest(const Call& call) {
   const Status& failure = call.hops.failure();
   if (failure.ok()) return;
   endings_.push_back({call.stand_in, failure, call.hops.blame()});
@@ -152,7 +152,7 @@ void Hierarchy::end_rest(const Call& call) {
 // A stand-in that fails tells that ranks differ, or that the call has failed at a peer. If the call
 // has failed here, the stand-in knows which rank has not begun it. A leg may only name a rank that
 // waits for that one, too.
-void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
+void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {
     const std::lock_guard lock(mutex_);
@@ -168,7 +168,7 @@ void Hierarchy::on_stand_in_done(const std::shared_ptr<Call>& call) {
 }
 
 // On each tier calls follow one another, and so do the legs of a call.
-std::vector<Hierarchy::Starting> Hierarchy::take_startable(Instant now) {
+std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {
     const auto tier = static_cast<Tier>(t);
@@ -180,7 +180,7 @@ std::vector<Hierarchy::Starting> Hierarchy::take_startable(Instant now) {
   return starting;
 }
 
-void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done) {
+void SiteRoute::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done) {
   std::erase_if(calls_, [&](const std::shared_ptr<Call>& call) {
     const bool failed = !call->hops.failure().ok();
     if (!call->hops.done() || (failed && !call->stand_in_over)) return false;
@@ -190,10 +190,10 @@ void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done)
   });
 }
 
-void Hierarchy::begin(const Starting& starting) {
+void SiteRoute::begin(const Starting& starting) {
   collective::HierarchicalCall::Leg& leg = *starting.leg;
   Channels& channels = *tiers_[static_cast<std::size_t>(leg.tier)];
-  auto work = channels.start_by_datagrams(leg.spec, leg.place);
+  auto work = channels.start_past_memory(leg.spec, leg.place);
   WorkState& state = *work;
   Status failure;
   {
@@ -214,29 +214,29 @@ void Hierarchy::begin(const Starting& starting) {
       });
 }
 
-void Hierarchy::add_counters(Channel::Counters& rows) {
+void SiteRoute::add_counters(Channel::Counters& rows) {
   for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
     tiers_[tier]->datagrams().add_counters(kPrefixes[tier], rows);
 }
 
-void Hierarchy::abort(const char* how) {
+void SiteRoute::abort(const char* how) {
   for (const auto& tier : tiers_) {
     if (tier != nullptr) tier->abort(how);
   }
 }
 
 // Returns the oldest of the current calls, or null if there are none.
-std::shared_ptr<WorkState> Hierarchy::oldest() {
+std::shared_ptr<WorkState> SiteRoute::oldest() {
   const std::lock_guard lock(mutex_);
   return calls_.empty() ? nullptr : calls_.front()->work;
 }
 
-bool Hierarchy::is_advancing_elsewhere() {
+bool SiteRoute::is_advancing_elsewhere() {
   const std::lock_guard lock(mutex_);
   return advancing_ != std::thread::id() && advancing_ != std::this_thread::get_id();
 }
 
-void Hierarchy::close() {
+void SiteRoute::close(std::vector<std::function<void()>>& /*closing*/) {
   if (generation_ != fork_generation()) {  // the lock may be the parent's
     for (auto& tier : tiers_) tier.reset();
     return;
@@ -253,9 +253,9 @@ void Hierarchy::close() {
   // nor may this one, if a callback in begin() ends the communicator.
   closed_ = true;
   while (is_advancing_elsewhere()) std::this_thread::yield();
-  std::vector<std::function<void()>> closing;
-  for (auto& tier : tiers_) closing.emplace_back([&tier] { tier.reset(); });
-  run_together("close a tier", closing);
+  std::vector<std::function<void()>> leaving;
+  for (auto& tier : tiers_) leaving.emplace_back([&tier] { tier.reset(); });
+  run_together("close a tier", leaving);
   std::deque<std::shared_ptr<Call>> left;
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-#include "communicator/near_calls.h"
+#include "communicator/near_route.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,8 +13,12 @@
 namespace leeway::internal {
 namespace {
 
-// Place of a collective among all of the communicator, which counts from 0. Numbers in the arena
-// count from 1, since a rank's page says 0 before its first call.
+// Numbers in the arena count from 1, since a rank's page says 0 before its first call. Places count
+// from 0.
+std::uint64_t number_of(std::uint64_t place) {
+  return place + 1;
+}
+
 std::uint64_t place_of(std::uint64_t number) {
   return number - 1;
 }
@@ -38,7 +42,7 @@ void conclude(WorkState& work, Result<CollectiveReport> outcome) {
 
 }  // namespace
 
-NearCalls::NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
+NearRoute::NearRoute(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
                      const Options& options)
     : file_(std::move(file)),
       parent_(parent),
@@ -47,20 +51,20 @@ NearCalls::NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Cha
       generation_(fork_generation()),
       station_(file_.arena(),
                {.now = driving::steady_now, .look = [this](Rank& about) { return look(about); }}),
-      caller_(station_, file_.folder(), near::file_name(file_.name())) {
+      caller_(station_, file_.folder(), near::file_name(file_.name())),
+      order_(parent.order()) {
   ++arenas;
 }
 
-NearCalls::~NearCalls() {
+NearRoute::~NearRoute() {
   --arenas;
 }
 
-bool NearCalls::has_room() {
+bool NearRoute::has_room() {
   return arenas < kArenasMax;
 }
 
-Result<CollectiveReport> NearCalls::run(const Spec& spec) {
-  if (generation_ != fork_generation()) return driving::forked();
+Result<CollectiveReport> NearRoute::run(const Spec& spec, Channel::Place /*place*/) {
   const Instant submitted = driving::steady_now();
   const std::uint64_t number = take_turn();
   if (number == 0) return driving::Driver::wait(*enqueue(spec));
@@ -69,39 +73,37 @@ Result<CollectiveReport> NearCalls::run(const Spec& spec) {
   return outcome;
 }
 
-std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
-  if (generation_ == fork_generation()) return enqueue(spec);
-  auto refused = std::make_shared<WorkState>(spec);
-  refused->request.status = driving::forked();
-  refused->request.done = refused->done = true;
-  return refused;
+std::shared_ptr<WorkState> NearRoute::start(const Spec& spec, Channel::Place /*place*/) {
+  return enqueue(spec);
 }
 
-std::uint64_t NearCalls::note_elsewhere() {
-  const std::lock_guard lock(mutex_);
-  ++issued_;
+void NearRoute::pass(std::uint64_t place) {
   // A rank that has ended no longer counts calls as its peers do.
-  if (ended_ == nullptr) station_.go_elsewhere(issued_);
-  return place_of(issued_);
+  if (ended_ == nullptr) station_.go_elsewhere(number_of(place));
+}
+
+// Call it under the lock.
+std::uint64_t NearRoute::take_number() {
+  return number_of(order_.taken++);
 }
 
 // Returns the call's number, or 0 if other calls come first.
-std::uint64_t NearCalls::take_turn() {
-  const std::lock_guard lock(mutex_);
+std::uint64_t NearRoute::take_turn() {
+  const std::lock_guard lock(order_.mutex);
   if (taken_ || !queue_.empty()) return 0;
   taken_ = true;
-  return ++issued_;
+  return take_number();
 }
 
-void NearCalls::end_turn() {
+void NearRoute::end_turn() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(order_.mutex);
     taken_ = running_ = false;
   }
   turned_.notify_all();
 }
 
-std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
+std::shared_ptr<WorkState> NearRoute::enqueue(const Spec& spec) {
   auto work = std::make_shared<WorkState>(spec);
   work->driver = parent_.datagrams().driver();
   work->request.submitted = driving::steady_now();
@@ -109,21 +111,21 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   bool serving = true;
   std::uint64_t number = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(order_.mutex);
     refused = ended_;
-    if (refused == nullptr) number = ++issued_;
+    if (refused == nullptr) number = take_number();
     if (refused == nullptr && !serving_) serving = serving_ = begin_serving();
     if (!serving) station_.go_elsewhere(number);
     if (refused == nullptr && serving) queue_.push_back({work, number});
   }
-  if (!serving) return parent_.start_by_datagrams(spec, place_of(number));
+  if (!serving) return parent_.start_past_memory(spec, place_of(number));
   turned_.notify_all();
   if (refused != nullptr) conclude(*work, ended(parent_.rank(), refused));
   return work;
 }
 
 // Called under the lock, with an empty queue. Returns false if no thread can be had.
-bool NearCalls::begin_serving() {
+bool NearRoute::begin_serving() {
   auto thread = Thread::start(
       "run calls over memory",
       [self = shared_from_this()](const std::stop_token& stop) { self->serve(stop); });
@@ -135,17 +137,17 @@ bool NearCalls::begin_serving() {
 
 // Callers hear of a finished call when the next call may begin. They may end the communicator then,
 // and with it this thread.
-void NearCalls::serve(const std::stop_token& stop) {
+void NearRoute::serve(const std::stop_token& stop) {
   // exit() must leave no call running: a program's tensors may go at any moment.
   const std::stop_callback on_stop(stop, [this] {
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(order_.mutex);
       ended_ = driving::kAborted;
       if (running_) station_.abort(driving::kAborted);
     }
     turned_.notify_all();
   });
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(order_.mutex);
   while (true) {
     const bool due = turned_.wait_for(lock, kThreadLingers, [&] {
       return closed_ || stop.stop_requested() || (!taken_ && !queue_.empty());
@@ -169,7 +171,7 @@ void NearCalls::serve(const std::stop_token& stop) {
   cancel_queued();
 }
 
-Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t number,
+Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t number,
                                             Instant submitted) {
   CollectiveReport report;
   const StatusCode state = parent_.datagrams().state();
@@ -197,7 +199,7 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t numb
 
 // Metrics and traces count calls by the channel's driver, which must stand still for that. So this
 // is skipped without them.
-void NearCalls::tell_observers(const Spec& spec, Instant submitted,
+void NearRoute::tell_observers(const Spec& spec, Instant submitted,
                                const Result<CollectiveReport>& outcome) {
   if (options_.metrics.empty() && options_.trace.empty()) return;
   collective::Request request{.spec = spec};
@@ -207,7 +209,7 @@ void NearCalls::tell_observers(const Spec& spec, Instant submitted,
   parent_.datagrams().note_done(request);
 }
 
-Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec& spec,
+Result<CollectiveReport> NearRoute::perform_over(Channels& channels, const Spec& spec,
                                                  std::uint64_t number, Instant submitted) {
   Spec rest = spec;
   rest.whole = {.kind = spec.kind,
@@ -216,29 +218,29 @@ Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec&
   Duration& deadline = rest.options.delivery.deadline;
   if (deadline <= no_deadline / 4)
     deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return channels.run_by_datagrams(rest, place_of(number));
+  return channels.run_past_memory(rest, place_of(number));
 }
 
 // A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.
-Status NearCalls::look(Rank& about) {
+Status NearRoute::look(Rank& about) {
   Channel& channel = parent_.datagrams();
   if (!std::exchange(watches_, true)) channel.watch_peers(true);
   return channel.state() == StatusCode::kOk ? Status() : channel.status(&about);
 }
 
-void NearCalls::stop_looking() {
+void NearRoute::stop_looking() {
   if (std::exchange(watches_, false)) parent_.datagrams().watch_peers(false);
 }
 
-Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
+Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
   if (generation_ != fork_generation()) return driving::forked();
   std::uint64_t number = 0;
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(order_.mutex);
     turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
     if (ended_ != nullptr) return ended(parent_.rank(), ended_);
     taken_ = true;
-    number = ++issued_;
+    number = take_number();
   }
   auto region = caller_.allocate(bytes, number, driving::steady_now(), options_.join_timeout);
   stop_looking();
@@ -246,32 +248,32 @@ Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
   return region;
 }
 
-void NearCalls::cancel_queued() {
+void NearRoute::cancel_queued() {
   std::deque<Queued> queued;
   const char* how = driving::kDestroyed;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(order_.mutex);
     queued.swap(queue_);
     if (ended_ != nullptr) how = ended_;
   }
   for (const Queued& one : queued) conclude(*one.work, ended(parent_.rank(), how));
 }
 
-void NearCalls::abort(const char* how) {
+void NearRoute::abort(const char* how) {
   if (generation_ != fork_generation()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(order_.mutex);
     ended_ = how;
   }
   station_.abort(how);
   side_->abort();
-  parent_.abort_datagrams(how);  // the current call may have gone there
+  parent_.abort_past_memory(how);  // the current call may have gone there
   cancel_queued();
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(order_.mutex);
   turned_.wait(lock, [this] { return !taken_; });
 }
 
-void NearCalls::add_counters(Channel::Counters& rows) const {
+void NearRoute::add_counters(Channel::Counters& rows) {
   const near::CallerCounters& own = caller_.counters();
   rows.insert(rows.end(), {{"near_calls", own.calls},
                            {"near_direct", own.direct},
@@ -281,14 +283,14 @@ void NearCalls::add_counters(Channel::Counters& rows) const {
                            {"near_bytes_copied", own.bytes_copied}});
 }
 
-bool NearCalls::close() {
+void NearRoute::close(std::vector<std::function<void()>>& closing) {
   if (generation_ != fork_generation()) {  // the thread is the parent's
-    (void)new (std::nothrow) std::shared_ptr<NearCalls>(shared_from_this());
-    return false;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
+    (void)new (std::nothrow) std::shared_ptr<NearRoute>(shared_from_this());
+    return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }
   if (!driving::in_callback()) {
     const Duration patience = parent_.datagrams().closing_patience();
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(order_.mutex);
     const bool ended =
         turned_.wait_for(lock, patience, [this] { return !taken_ && queue_.empty(); });
     lock.unlock();
@@ -299,12 +301,12 @@ bool NearCalls::close() {
   if (!station_.aborted()) station_.leave(near::Gone::left);
   caller_.close();
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(order_.mutex);
     closed_ = true;
   }
   turned_.notify_all();
   thread_.join();
-  return true;
+  closing.emplace_back([this] { side_.reset(); });
 }
 
 }  // namespace leeway::internal

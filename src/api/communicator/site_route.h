@@ -19,26 +19,22 @@ namespace leeway::internal {
 // Returns the number by which the options identify this rank's site; 0 if they name none.
 Result<std::uint64_t> site_of(const Options& options);
 
-class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
+class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRoute> {
  public:
   // All ranks must make one, or none. `parent` must outlive it. `far`: links between the sites are
   // long or slow. It must be equal on all ranks, since it decides which calls go by sites.
-  Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
-  Hierarchy(const Hierarchy&) = delete;
-  Hierarchy& operator=(const Hierarchy&) = delete;
+  SiteRoute(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
 
-  // Returns true if all ranks send this call through sites. A small one loses more by its further
-  // hops than it gains by fewer bytes between sites.
-  bool takes(const collective::OperationSpec& spec) const;
-  // May be called on any thread, also from a callback. The spec must have been validated. `place`:
-  // among all collectives of the communicator.
-  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, std::uint64_t place);
-  void abort(const char* how);
+  // A small call loses more by its further hops than it gains by fewer bytes between sites.
+  bool takes(const collective::OperationSpec& spec) const override;
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
+                                   Channel::Place place) override;
+  void abort(const char* how) override;
+  // Leaves the three communicators at once: calls that did not end go on among the parent's.
+  void close(std::vector<std::function<void()>>& closing) override;
   // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and
   // "spread_".
-  void add_counters(Channel::Counters& rows);
-  // Lets calls end as Channel's destructor does, and leaves the three communicators.
-  void close();
+  void add_counters(Channel::Counters& rows) override;
 
  private:
   struct Call {

@@ -1,7 +1,6 @@
 // Exact calls of a communicator whose ranks all share memory. They go through an arena
 // (src/runtime/near), without datagrams. This class runs them one at a time, in the order of the
-// calls. It numbers all collectives of the communicator, so that ranks notice if one rank's call
-// goes another way than its peers'.
+// calls. Ranks notice there if one rank's call takes another route than its peers'.
 #pragma once
 
 #include <condition_variable>
@@ -17,38 +16,34 @@
 
 namespace leeway::internal {
 
-class NearCalls final : public std::enable_shared_from_this<NearCalls> {
+class NearRoute final : public Route, public std::enable_shared_from_this<NearRoute> {
  public:
   // All ranks must make one, or none. `parent` must live until close(). `side` has the same ranks,
   // for calls that some rank must take apart.
-  NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
+  NearRoute(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
-  ~NearCalls();
-  NearCalls(const NearCalls&) = delete;
-  NearCalls& operator=(const NearCalls&) = delete;
+  ~NearRoute() override;
 
   // Returns true if this process may have another one.
   static bool has_room();
-  static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
+  bool takes(const collective::OperationSpec& spec) const override { return near::takes(spec); }
+  bool takes_places() const override { return true; }
   // Runs the call on this thread, if no other call is running; else queues it, and waits.
-  Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // Runs the call on a thread of this object. May be called on any thread, also from a callback. If
-  // no such thread can be had, the call goes by datagrams, and ranks that are in it here hear of
-  // that.
-  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A collective goes by datagrams. Ranks that are in one here at this number follow. Returns its
-  // place among all collectives, from 0. Messages have no number, since ranks make different
-  // numbers of them.
-  std::uint64_t note_elsewhere();
+  Result<CollectiveReport> run(const collective::OperationSpec& spec,
+                               Channel::Place place) override;
+  // Runs the call on a thread of this object. If no such thread can be had, the call goes by
+  // datagrams, and ranks that are in it here hear of that.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
+                                   Channel::Place place) override;
+  // The collective at this place takes another route. Ranks that are in one here at that place
+  // follow. Call it under the lock of the order.
+  void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Fails the current call and queued ones now. Their memory is then free.
-  void abort(const char* how = driving::kAborted);
-  void add_counters(Channel::Counters& rows) const;
-  // Lets calls end as Channel's destructor does, and leaves. Returns false in the child of a fork,
-  // where that is left to the parent.
-  bool close();
-  // Call after close(): leaves the datagrams' side, which takes as long as for any channel.
-  void close_side() { side_.reset(); }
+  void abort(const char* how) override;
+  void add_counters(Channel::Counters& rows) override;
+  // In the child of a fork that is left to the parent.
+  void close(std::vector<std::function<void()>>& closing) override;
 
  private:
   using Spec = collective::OperationSpec;
@@ -57,6 +52,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
     std::uint64_t number = 0;
   };
 
+  std::uint64_t take_number();
   std::uint64_t take_turn();
   void end_turn();
   Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
@@ -80,12 +76,12 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   near::Caller caller_;
   bool watches_ = false;
 
-  std::mutex mutex_;
+  // Its lock protects what follows.
+  CallOrder& order_;
   std::condition_variable turned_;
-  std::uint64_t issued_ = 0;  // collectives of the communicator, by either way
-  bool taken_ = false;        // a call is running
-  bool running_ = false;      // the running call is the thread's
-  bool serving_ = false;      // the thread looks at the queue
+  bool taken_ = false;    // a call is running
+  bool running_ = false;  // the running call is the thread's
+  bool serving_ = false;  // the thread looks at the queue
   bool closed_ = false;
   const char* ended_ = nullptr;  // how it ended, if it was aborted
   std::deque<Queued> queue_;
@@ -96,7 +92,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
 // it and tells its name, the others find it. All must call this. `willing`: this rank knows no
 // reason against it. Their datagrams take no number of the communicator's calls. Returns null if
 // some rank cannot use the arena; `why` gives the reason here.
-Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& options,
+Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why);
 
 }  // namespace leeway::internal

@@ -1,0 +1,62 @@
+// One way by which the calls of a communicator go: through memory that all ranks map
+// (near_route.h), inside sites and then between them (site_route.h), or as datagrams
+// (datagram_route.h).
+//
+// A communicator has a list of routes in order of preference, and the last one takes every call.
+// Which route takes a call follows from what all ranks know alike, so that all choose the same one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "driving/channel.h"
+
+namespace leeway::internal {
+
+using driving::Channel;
+using driving::WorkState;
+
+// Numbers the collectives of one communicator, whatever route each takes. Ranks whose calls take
+// different routes are therefore in step again in the next call. Messages have no number, since
+// ranks make different numbers of them.
+struct CallOrder {
+  // A route that queues calls holds the lock from taking a place until the call is in the queue.
+  std::mutex mutex;
+  std::uint64_t taken = 0;  // places that are taken: 0 and up
+};
+
+class Route {
+ public:
+  Route() = default;
+  Route(const Route&) = delete;
+  Route& operator=(const Route&) = delete;
+  virtual ~Route() = default;
+
+  // Returns true if all ranks send this call by this route. The call's arguments are right, except
+  // where the route is the last of its list.
+  virtual bool takes(const collective::OperationSpec& spec) const = 0;
+  // Returns true if the route itself takes the places of its calls from the CallOrder.
+  virtual bool takes_places() const { return false; }
+
+  // Starts a call for a caller that does not wait. `place`: as collective::Request::place. Any
+  // thread, also in a callback.
+  virtual std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
+                                           Channel::Place place) = 0;
+  // Runs a call for a caller that waits. Not in a callback.
+  virtual Result<CollectiveReport> run(const collective::OperationSpec& spec,
+                                       Channel::Place place) {
+    return driving::Driver::wait(*start(spec, place));
+  }
+
+  // Fails all calls of this route, now and later. `how` is for the texts. Any thread.
+  virtual void abort(const char* how) = 0;
+  // Lets calls end as Channel's destructor does, and begins no more. Adds to `closing` what then
+  // waits for peers, so that all routes leave at the same time.
+  virtual void close(std::vector<std::function<void()>>& closing) = 0;
+  virtual void add_counters(Channel::Counters& rows) = 0;
+};
+
+}  // namespace leeway::internal
