@@ -1,8 +1,8 @@
 // Payload formats: how the elements of a float32, float16 or bfloat16 tensor travel.
 //
-// Each packet decodes alone. Element and scale formats, wire layouts and rounding rules are
-// specified in src/math/codec/README.md; `leeway codec list` prints bits per element and measured
-// error of each.
+// Each packet can be decoded by itself. Element and scale formats, wire layouts and rounding rules
+// are specified in src/math/codec/README.md; `leeway codec list` prints bits per element and
+// measured error of each.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ enum class Codec : std::uint8_t {
   // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always stochastic
   luq,
   int8,  // 8, one float32 scale a packet
-  // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
+  // N:M: `kept` of every `group` elements as E4M3, plus a bitmap of one bit per element; always
+  // stochastic
   sparse,
   // 4.5 to 16, chosen from statistics of the gradients; see CodecOptions. float32 tensors only
   // (kUnsupported for float16 and bfloat16)
@@ -71,11 +72,11 @@ LEEWAY_EXPORT std::string_view to_string(Rounding rounding);
 // How the power-of-two block scales of MX formats are chosen under nearest rounding. Stochastic
 // rounding always uses `ceil`: a smaller scale would clip the block's maximum, which is a bias.
 enum class ScaleRule : std::uint8_t {
-  // even for mxfp4, ceil for mxfp8_e4m3, floor for the others: the rule with the least error for
-  // each
+  // the rule with the least error for each format: even for mxfp4, ceil for mxfp8_e4m3, floor for
+  // the others
   automatic = 0,
-  // As in the OCP specification's example: from the largest power of two in the block's maximum;
-  // clips
+  // the rule of the OCP specification's example: from the largest power of two in the block's
+  // maximum; clips
   floor,
   even,  // floor of the maximum rounded to the element's precision
   ceil,  // the smallest scale that does not clip
@@ -90,7 +91,8 @@ LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 // `automatic` starts with fp8_e4m3_block and chooses again every 16 reductions of the communicator,
 // from statistics that all ranks exchanged 16 reductions before. It takes the fewest bits whose
 // noise (quantisation and packet loss) leaves the gradient above the sqrt(3) rule of arXiv
-// 2505.19115. Among formats of these bits it takes the one for the measured spread of log2|x|.
+// 2505.19115. Among the formats of that size it takes the one that suits the measured spread of
+// log2|x|.
 struct CodecOptions {
   Codec codec = Codec::native;                  // the format
   Rounding rounding = Rounding::automatic;      // how values are rounded
@@ -120,36 +122,37 @@ struct CodecOptions {
 
 // Text form: a codec's name, then its settings separated by colons: "nvfp4", "nvfp4:nearest",
 // "mxfp4:floor:rotate", "luq:draws=2", "int8:clip", "sparse:1/2" (1 of every 2),
-// "nvfp4_te:bound=1". Writing what was read gives the same text, with the settings in this order.
-// Parsing checks ranges and refuses settings that the codec does not have.
+// "nvfp4_te:bound=1". Parsing a text and writing the result gives the same text, with the settings
+// in this order. Parsing checks ranges and refuses settings that the codec does not have.
 LEEWAY_EXPORT std::string to_string(const CodecOptions& options);
 LEEWAY_EXPORT Result<CodecOptions> parse_codec(std::string_view text);
 // Returns kInvalidArgument with the setting's name if a value is out of range or does not belong to
 // the codec.
 LEEWAY_EXPORT Status validate(const CodecOptions& options);
 
-// Where the elements of a packet stand. It keys the random bits, so that the same place gives the
+// Where a packet's elements come from. The place keys the random bits, so the same place gives the
 // same bytes.
 struct PacketPlace {
-  std::uint64_t seed = 0;           // Options::seed
-  std::uint32_t step = 0;           // the call
-  Rank source = 0;                  // the rank whose elements they are
-  std::uint64_t first_element = 0;  // index of the packet's first in the tensor; a multiple of 32
+  std::uint64_t seed = 0;  // Options::seed
+  std::uint32_t step = 0;  // the call
+  Rank source = 0;         // the rank whose elements they are
+  // Index in the tensor of the packet's first element; a multiple of 32.
+  std::uint64_t first_element = 0;
 };
 // Most elements in a packet.
 inline constexpr std::size_t kPacketElementsMax = 16384;
 
-// One packet's payload, encoded as in reductions (Rounding::automatic means what it means there).
-// For study, and for the author of a PayloadSource. Pure functions, thread-safe. Tensors are
-// float32, float16 or bfloat16. kInvalidArgument: options that validate() refuses,
-// Codec::automatic, another type, more than kPacketElementsMax elements, a place that is no
-// multiple of 32, or a number of bytes other than encoded_bytes().
+// One packet's payload, encoded as in reductions (also with the same meaning of
+// Rounding::automatic). For experiments, and for authors of a PayloadSource. Pure functions,
+// thread-safe. Tensors are float32, float16 or bfloat16. kInvalidArgument: options that validate()
+// refuses, Codec::automatic, another type, more than kPacketElementsMax elements, a place that is
+// no multiple of 32, or a number of bytes other than encoded_bytes().
 LEEWAY_EXPORT Result<std::size_t> encoded_bytes(const CodecOptions& options, DataType dtype,
                                                 std::size_t elements);
 LEEWAY_EXPORT Status encode_packet(const CodecOptions& options, ConstTensorView elements,
                                    const PacketPlace& place, MutableByteSpan bytes);
-// Any bytes decode. If the codec rotates, elements are rotated back; the place's seed and step must
-// then be the encoder's.
+// Decodes a packet; no bytes are an error. If the codec rotates, elements are rotated back; the
+// place's seed and step must then be the encoder's.
 LEEWAY_EXPORT Status decode_packet(const CodecOptions& options, ByteSpan bytes,
                                    const PacketPlace& place, TensorView elements);
 

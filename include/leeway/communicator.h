@@ -79,7 +79,8 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
   // A handle without a registration.
   MemoryRegistration() = default;
-  // Moves the registration to this object; what this object held before is released.
+  // Moves the registration to this object. The registration that this object held before is
+  // released.
   MemoryRegistration(MemoryRegistration&& other) noexcept { *this = std::move(other); }
   MemoryRegistration& operator=(MemoryRegistration&& other) noexcept;
   // Ends the registration. A second call does nothing.
@@ -169,13 +170,13 @@ class LEEWAY_EXPORT Communicator {
   // The same in the background, on a thread of its own.
   static PendingCommunicator create_async(const Options& options);
 
-  // The same over a transport of the caller's own, which must be connected already (transport.h).
-  // All ranks must use this function. They still meet at options.rendezvous, to agree on what a
-  // group must agree on, and prove that every rank hears every other. options.transport,
-  // bind_address and socket_buffer_bytes are ignored; injected faults, window_bytes and multicast
-  // apply. If it fails, it destroys the transport: kInvalidArgument (no transport, or its limits
-  // are too small), kMismatch (ranks bring transports of different names), and the errors of
-  // create(options).
+  // The same over a transport that the caller brings, which must be connected already
+  // (transport.h). All ranks must use this function. They still meet at options.rendezvous, to
+  // agree on the settings that must be equal in a group, and prove that every rank hears every
+  // other. options.transport, bind_address and socket_buffer_bytes are ignored; injected faults,
+  // window_bytes and multicast apply. If it fails, it destroys the transport: kInvalidArgument (no
+  // transport, or its limits are too small), kMismatch (ranks bring transports of different names),
+  // and the errors of create(options).
   static Result<std::unique_ptr<Communicator>> create(const Options& options,
                                                       std::unique_ptr<DatagramTransport> transport);
 
@@ -205,11 +206,11 @@ class LEEWAY_EXPORT Communicator {
   // outlive this communicator.
   PendingCommunicator split_async(int color, int key);
 
-  // Makes a communicator without the excluded ranks, which do not call: they may be dead. All
-  // others call with the same ranks, in any order. Works after abort() too. kInvalidArgument: an
-  // excluded rank does not exist, is this rank itself, or all are excluded. kUnavailable: not all
-  // others called with the same ranks within options().join_timeout; the text names the silent
-  // ranks by their new numbers.
+  // Makes a communicator without the excluded ranks. Those need not call this function, and may be
+  // dead. All others call it with the same excluded ranks, in any order. Works after abort() too.
+  // kInvalidArgument: an excluded rank does not exist, is this rank itself, or all are excluded.
+  // kUnavailable: not all others called with the same ranks within options().join_timeout; the text
+  // names the silent ranks by their new numbers.
   Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
   // The same in the background, on a thread of its own. May outlive this communicator.
   PendingCommunicator shrink_async(std::span<const Rank> excluded);
@@ -254,9 +255,9 @@ class LEEWAY_EXPORT Communicator {
                                           const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, TensorView output,
                             const CollectiveOptions& options = {});
-  // With blocks of different lengths in input; output.count is the length of this rank's own block.
-  // All ranks must give the same counts, displacements may differ. kMismatch names ranks whose
-  // counts differ.
+  // The same with blocks of different lengths in input; output.count is the length of this rank's
+  // own block. All ranks must give the same counts, displacements may differ. kMismatch names ranks
+  // whose counts differ.
   Result<CollectiveReport> reduce_scatter(ConstTensorView input, const Blocks& blocks,
                                           TensorView output, const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, const Blocks& blocks, TensorView output,
@@ -268,7 +269,7 @@ class LEEWAY_EXPORT Communicator {
                                       const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // With blocks of different lengths in output; the rules are those of reduce_scatter.
+  // The same with blocks of different lengths in output; the rules are those of reduce_scatter.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const Blocks& blocks, const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
@@ -304,9 +305,9 @@ class LEEWAY_EXPORT Communicator {
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // With blocks of different lengths: block j of input goes to rank j, block i of output comes from
-  // rank i. Each rank gives its own counts. If a sender and its receiver disagree about a block,
-  // both fail with kMismatch, naming ranks and counts.
+  // The same with blocks of different lengths: block j of input goes to rank j, block i of output
+  // comes from rank i. Each rank gives its own counts. If a sender and its receiver disagree about
+  // a block, both fail with kMismatch, naming ranks and counts.
   Result<CollectiveReport> all_to_all(ConstTensorView input, const Blocks& input_blocks,
                                       TensorView output, const Blocks& output_blocks,
                                       const CollectiveOptions& options = {});
@@ -319,10 +320,10 @@ class LEEWAY_EXPORT Communicator {
   // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when it has
   // been copied, and a send whose receiver gave up is done, too. A receive from kAnyRank takes the
   // next message of its tag from any rank. Receives of that tag that are issued after it wait until
-  // it has a message. A receive from one rank that fails by its deadline has used up its message:
-  // the next receive takes the message after. A receive from kAnyRank that fails before a message
-  // has come uses up none, nor does one that waited behind it: a later message is for the next
-  // receive.
+  // it has a message. If a receive from one rank fails by its deadline, its message counts as
+  // received: the next receive takes the message after it. If a receive from kAnyRank fails before
+  // a message has come, no message counts as received, and the same holds for receives that waited
+  // behind it: a later message is for the next receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
@@ -332,9 +333,10 @@ class LEEWAY_EXPORT Communicator {
 
   // Runs sends and receives of any number and order as one operation, which is done when all are.
   // None waits for another, but those of one pair and tag are matched in the order given here. A
-  // message to the own rank is copied; it needs a send and a receive in the same call. The
-  // operation fails when all messages are done or the deadline has come, with the first failure, or
-  // naming the rank that owes most. The span is copied; options.tag is ignored.
+  // message from this rank to itself is copied; it needs a send and a receive in the same call. An
+  // operation with a failed message ends when all messages are done or the deadline has come. It
+  // returns the first failure, or else an error that names the rank that owes most. The span is
+  // copied; options.tag is ignored.
   Result<CollectiveReport> exchange(std::span<const Message> messages,
                                     const CollectiveOptions& options = {});
   Work exchange_async(std::span<const Message> messages, const CollectiveOptions& options = {});
@@ -350,7 +352,7 @@ class LEEWAY_EXPORT Communicator {
   // Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
-  // Allocates memory for tensors that all ranks of a host can read of each other. A large exact
+  // Allocates memory for tensors, which the other ranks of a host can read. A large exact
   // all_reduce between such tensors copies only the result. All ranks must call it with the same
   // size, in the order of their collectives. If not all ranks share memory, or there is no room for
   // it, the result is ordinary memory. Errors: kInvalidArgument (no bytes), and those of an exact

@@ -75,11 +75,13 @@ enum class DropCompensation : std::uint8_t {
 
 // How much a rank plans to compute in a step, and when it stops.
 struct ComputeBudgetOptions {
-  std::uint32_t micro_batches = 0;  // in a step of this rank, 1 .. 4096; must be given
+  // Micro-batches planned for a step of this rank, 1 .. 4096; must be given.
+  std::uint32_t micro_batches = 0;
   // How long a step may compute before it joins the reduction.
   ComputeThreshold threshold = auto_threshold;
-  std::uint64_t warm_up_steps = 6;      // in these steps nothing is stopped or measured
-  std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
+  std::uint64_t warm_up_steps = 6;  // first steps, in which nothing is stopped or measured
+  // Micro-batches of a step completed even if its time is over; 0 .. micro_batches.
+  std::uint32_t micro_batches_min = 1;
   Normalisation normalisation = Normalisation::realised_weight;  // the divisor of an average
   DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
 
@@ -109,7 +111,8 @@ struct ComputeCounts {
   std::uint64_t planned = 0;        // micro-batches planned
   std::uint64_t completed = 0;      // micro-batches completed
   std::uint64_t dropped = 0;        // micro-batches planned and not completed
-  std::uint64_t aborted = 0;        // dropped ones that were begun, and given up by should_stop()
+  // micro-batches among `dropped` that were begun, and given up by should_stop()
+  std::uint64_t aborted = 0;
   // Readings of a clock that went back, or ahead by more than an hour within a step. They count as
   // no time and as an hour.
   std::uint64_t clock_clamps = 0;
@@ -123,7 +126,7 @@ struct ComputeCounts {
 // A threshold estimated from the micro-batches of all ranks over one window. The predicted_ fields
 // hold what the normal model gives for their mean and deviation. Rates are fractions of 1.
 struct ThresholdEstimate {
-  Duration threshold{0};   // for a step's compute time
+  Duration threshold{0};   // limit on a step's compute time
   double drop_rate = 0.0;  // fraction of the micro-batches that are not completed
   double time_cut = 0.0;   // fraction of a step's time that is saved
   // Relative gain in micro-batches per time. 0 or less: no step is stopped.
@@ -181,7 +184,7 @@ class LEEWAY_EXPORT ComputeBudget {
   // These three describe the current step, or the last one if none runs.
   double weight() const;            // CollectiveOptions::weight for the step's gradient
   std::uint32_t completed() const;  // micro-batches completed
-  MicroBatchRange dropped() const;  // planned and not completed micro-batches; for the data loader
+  MicroBatchRange dropped() const;  // micro-batches planned and not completed; for the data loader
   // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
   std::uint64_t micro_batch() const;
   // Steps still to run until the ranks have completed as many micro-batches as `steps_planned`

@@ -1,5 +1,5 @@
-// LEEWAY_EXPORT: the library is built with hidden visibility; what a shared build offers carries
-// this mark.
+// LEEWAY_EXPORT marks what a shared build of the library offers. Everything else has hidden
+// visibility.
 #pragma once
 
 // Marks a function or class that libleeway.so offers.

@@ -12,11 +12,11 @@
 //
 // Nothing is summed twice. A contribution is carried only to an owner that has said that it used
 // none of its packets (PeerReport::missed), and only as a whole: if a flow was used in part, the
-// estimator compensates for the rest already. No answer counts as use. The part that a rank adds to
-// its own shard is never late. Carrying is limited to one round: a carried contribution that is
-// missed again is dropped, and so is the kept one if a step ends without a report. An all_reduce of
-// fewer datagrams than ranks has other owners in every call (CollectiveReport::owners):
-// contributions that it misses are dropped, too.
+// estimator compensates for the rest already. An owner that does not answer counts as having used
+// it. The part that a rank adds to its own shard is never late. Carrying is limited to one round: a
+// carried contribution that is missed again is dropped, and so is the kept one if a step ends
+// without a report. An all_reduce of fewer datagrams than ranks has other owners in every call
+// (CollectiveReport::owners): contributions that it misses are dropped, too.
 //
 // Off unless used, because it is biased: a carried gradient is that of the step before, and its
 // rank weighs double where it arrives and nothing where it missed. Formulas and measurements:

@@ -1,4 +1,4 @@
-// Messages between two ranks: what a group of sends and receives consists of.
+// Messages between two ranks. A group of sends and receives consists of them.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ struct Message {
   static constexpr int kKinds = 2;
   Kind kind;              // which end of the message this rank is
   ConstTensorView input;  // send only: the elements to send
-  TensorView output;      // recv only: where they go; count is the most it takes
-  Rank peer;              // the other rank; a receive may name kAnyRank
-  std::uint32_t tag;      // messages of different tags do not wait for each other
+  // Recv only: where the elements go; count is the most that the receive takes.
+  TensorView output;
+  Rank peer;          // the other rank; a receive may name kAnyRank
+  std::uint32_t tag;  // messages of different tags do not wait for each other
 
   // Make a message of each kind.
   static Message send(ConstTensorView input, Rank peer, std::uint32_t tag = 0) {

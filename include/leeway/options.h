@@ -40,7 +40,7 @@ enum class ReduceOp : std::uint8_t {
   min,   // minimum; NaNs are left out, and the result is NaN if all are NaN
   max,   // maximum; treats NaNs like min
   // The sum of each rank's contribution times its CollectiveOptions::factor. The product is rounded
-  // to the tensor's type. In all else like sum, lossy classes and codecs included.
+  // to the tensor's type. Otherwise this is like sum, with the same lossy classes and codecs.
   premul_sum,
   band,  // bitwise and; integers and booleans
   bor,   // bitwise or; likewise
@@ -106,8 +106,8 @@ class Scalar {
  private:
   template <typename T>
   constexpr bool fits_real() const {
-    // The largest value plus one, a power of two: the largest value itself may round up as a
-    // double.
+    // The largest value plus one, a power of two. The largest value itself may be rounded up when
+    // it becomes a double.
     constexpr double kBeyond =
         2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1));
     const bool in_range =
@@ -166,7 +166,8 @@ struct Delivery {
   Kind kind = Kind::exact;  // the class
   // Bounded only: fraction of packets that may stay lost, 0 .. 1
   double loss_max = 0.0;
-  // Counts from submission. At the deadline exact fails, the others return what they have
+  // Counts from submission. At the deadline exact fails, and the others return what they have
+  // received so far
   Duration deadline = std::chrono::seconds(60);
 };
 // As a deadline: none. The call ends when it is done, or when a peer is dead
@@ -226,9 +227,10 @@ struct CollectiveOptions {
   //   best_effort  sent once. Missing elements keep their value in the output; by sites they are 0.
   Delivery::Kind spread = Delivery::Kind::exact;
 
-  CodecOptions codec;                        // reduce half, or the only half
-  std::optional<CodecOptions> spread_codec;  // spread half; default: the same as `codec`
-  Estimator estimator = Estimator::ratio;    // used by lossy sum/avg only
+  CodecOptions codec;  // codec of the reduce half, or of the only half
+  // Codec of the spread half; default: the same as `codec`.
+  std::optional<CodecOptions> spread_codec;
+  Estimator estimator = Estimator::ratio;  // used by lossy sum/avg only
 
   // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64.
   // With op = avg the contribution is the *sum* over its units. The result is the mean per unit.
@@ -238,9 +240,9 @@ struct CollectiveOptions {
   // other reductions, and averages of float64 and of integers, require weight 1.
   double weight = 1.0;
 
-  // Weights by owner, one for each rank; replaces `weight`. For a rank whose contribution to the
-  // shards of some owners holds more units than to others (LateWork). If empty, `weight` holds for
-  // all owners. Read until the call completes.
+  // Weights by owner, one for each rank; replaces `weight`. Needed by a rank that contributes more
+  // units to the shards of some owners than to those of others (LateWork). If empty, `weight` holds
+  // for all owners. Read until the call completes.
   std::span<const double> owner_weights{};
 
   // Tag of a message (send, recv). A receive takes only messages of its own tag, and messages of
@@ -267,13 +269,13 @@ struct CollectiveOptions {
   // Error feedback. Holds what this rank's encoding of earlier calls left out; it is added to the
   // contribution before encoding. On return it holds what this call left out. float32, as the
   // tensor must be (kUnsupported for float16 and bfloat16), with the input's full count, zeros
-  // before the first call, one per tensor. It compensates for the bias of nearest rounding over
-  // steps, but single results stay biased, and packet loss is not in it. If the contribution to an
-  // owner has weight 0, that owner's part stays in it for a later call. If empty, there is no error
-  // feedback.
+  // before the first call, one per tensor. Over steps it compensates for the bias of nearest
+  // rounding, but single results stay biased. It does not hold what packet loss took. If the
+  // contribution to an owner has weight 0, that owner's part stays in it for a later call. If
+  // empty, there is no error feedback.
   std::span<float> residual{};
 
-  // Encode, sum and decode in place of the library; give both or neither (leeway/payload.h says for
+  // Encode, sum and decode instead of the library; give both or neither (leeway/payload.h says for
   // which calls). The tensors then have a size and a type, and their memory is not touched.
   PayloadSource* source = nullptr;
   PayloadSink* sink = nullptr;
@@ -361,11 +363,11 @@ struct Options {
   // LEEWAY_PORT: the UDP port, for firewalls. With 0 the system chooses. Only one process of a host
   // can have a port, so with LEEWAY_PORT local rank r takes port + r * lanes.
   std::uint16_t port = 0;
-  // LEEWAY_SECRET_FILE: a file made by `leeway keygen`, readable by its owner alone. All ranks must
-  // have the same secret. A process that does not know it can neither take part in a call nor end
-  // one (ThreatModel.md). If this and the certificates are empty, create() takes those that the
-  // environment names. If it names none, create() fails if an address is neither loopback nor
-  // private.
+  // LEEWAY_SECRET_FILE: a file made by `leeway keygen`, which only its owner may be able to read.
+  // All ranks must have the same secret. A process that does not know it can neither take part in a
+  // call nor end one (ThreatModel.md). If this and the certificates are empty, create() takes those
+  // that the environment names. If it names none, create() fails if an address is neither loopback
+  // nor private.
   std::string secret_file;
   // The content of a secret file, for a program that gets its secret in another way. Not together
   // with secret_file.
@@ -380,13 +382,13 @@ struct Options {
   bool require_sealed = false;
   // LEEWAY_INSECURE: allows public addresses without a secret, for laboratories.
   bool insecure = false;
-  // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, in place of a secret file or besides
-  // it. Ranks then prove at the rendezvous that an authority has named them members of one job:
-  // each certificate has the alternative name URI:urn:leeway:JOB. docs/wide-area.md makes them in
-  // five lines. Ranks then meet over TCP, or need a secret file besides.
+  // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, instead of a secret file or in
+  // addition to it. Ranks then prove at the rendezvous that an authority has named them members of
+  // one job: each certificate has the alternative name URI:urn:leeway:JOB. docs/wide-area.md makes
+  // them in five lines. Ranks then meet over TCP, or need a secret file besides.
   std::string tls_ca;
   std::string tls_certificate;
-  std::string tls_key;                               // readable by its owner alone
+  std::string tls_key;                               // only its owner may be able to read it
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   // LEEWAY_PEER_TIMEOUT_MS: a peer from which something is expected counts as dead once its process
   // has been silent for this long. Exact calls with it then fail, and lossy calls no longer wait
@@ -395,11 +397,11 @@ struct Options {
   Duration peer_timeout = std::chrono::seconds(3);
   // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
   std::size_t datagram_bytes = 0;
-  // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or what the kernel allows
+  // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or as much as the kernel allows
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; never more than this rank's
-  // share of the peer's receive buffer. 0 means 1 MiB. With congestion control the peers' windows
-  // may have 64 MiB together instead, if that is more, and 0 takes all of that
+  // share of the peer's receive buffer. 0 means 1 MiB. With congestion control the windows of all
+  // peers together may have 64 MiB instead, if that is more; 0 then means all of it
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -438,7 +440,7 @@ struct Options {
   // differ do not find each other and time out.
   std::string communicator_name = "world";
 
-  // Where ranks meet, in place of rank 0's TCP listener (leeway/rendezvous.h). Then `rendezvous`
+  // Where ranks meet, instead of at rank 0's TCP listener (leeway/rendezvous.h). Then `rendezvous`
   // only selects the local address for data, as the one that routes to that host, and may be empty.
   // If `rendezvous` has port 0 on all ranks, they meet over TCP nevertheless: rank 0 listens at a
   // port that the system chooses, and the store carries only the address.

@@ -84,7 +84,7 @@ class LEEWAY_EXPORT PayloadLayout {
     // 0, ... It is 0 for this rank's own block in a spread half.
     std::uint32_t first_chunk = 0;
   };
-  // Properties that all blocks of a half share. Each packet is encoded alone; all packets of a
+  // Properties that all blocks of a half share. Each packet is encoded by itself; all packets of a
   // block but the last are full.
   struct Half {
     CodecOptions codec;                 // as encode_packet() takes it; never Codec::automatic
@@ -102,7 +102,7 @@ class LEEWAY_EXPORT PayloadLayout {
     std::size_t bytes(Rank owner) const;
   };
 
-  Rank rank = 0;                   // this rank; keys the random bits of what it encodes
+  Rank rank = 0;                   // this rank; keys the random bits of its encoding
   int size = 1;                    // number of ranks in the call
   DataType dtype = DataType::f32;  // element type of the tensors
   // Operation of the reduce half. premul_sum is planned as sum: source and sink apply the factor.

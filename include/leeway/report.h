@@ -41,10 +41,10 @@ struct ContributorStats {
 
 // How long the parts of an operation took on this rank.
 struct PhaseTimes {
-  // Submission until every needed peer had opened the operation; `total` where one never did
+  // Submission until every needed peer had opened the operation; equal to `total` if one never did
   Duration gate{0};
   Duration reduce{0};  // submission until this rank's shard was settled; 0 without a reduce half
-  Duration spread{0};  // from there to completion
+  Duration spread{0};  // from the settling of this rank's shard until completion
   Duration total{0};   // submission until completion
 };
 
@@ -65,7 +65,7 @@ struct NoiseReport {
   double gradient_mean_square = 0.0;  // mean square of the true gradient
   double dispersion = 0.0;  // variance of one rank's contribution around the true gradient
   double quantisation_variance = 0.0;  // variance that encoding adds to the average, both halves
-  // Mean square distance of the average to `gain` times the average without loss
+  // Mean square distance between the average and `gain` times the average without loss
   double loss_variance = 0.0;
   // Fraction of the reduce half's packets to this rank that is missing in the result
   double loss = 0.0;
@@ -135,11 +135,12 @@ struct CollectiveReport {
   std::uint32_t contributions_missing = 0;
   Estimator estimator = Estimator::ratio;  // as asked for; exact calls need none
   CodecOptions codec;  // codec of the reduce half, or of the only half; what `automatic` chose
-  // Variance that loss adds to an element of the result, in the square of its unit, mean over our
-  // shard. It is noise.loss_variance, for a sum times the square of the number of contributors. The
-  // estimate is unbiased: for a shard of few elements it may be far off and below 0, but its mean
-  // over calls is right. It is 0 if nothing was lost, and NaN if something was lost and
-  // noise.measured is false, as when nothing of the other ranks arrived.
+  // Variance that loss adds to an element of the result, in the square of the element's unit,
+  // averaged over our shard. For an average it is noise.loss_variance; for a sum, that times the
+  // square of the number of contributors. The estimate is unbiased: for a shard of few elements it
+  // may be far off and below 0, but its mean over calls is right. It is 0 if nothing was lost, and
+  // NaN if something was lost and noise.measured is false, as when nothing of the other ranks
+  // arrived.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // One entry for send and recv; for exchange() one for each message in the caller's order; else

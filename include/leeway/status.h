@@ -78,7 +78,8 @@ class [[nodiscard]] Status {
   const char* c_str() const { return text_.data(); }
 
  private:
-  // Copies no text of a success: successes are made and copied on the datapath, at two stores each.
+  // Does not copy the text of a success. The datapath makes and copies successes, which so cost two
+  // stores each.
   void copy_text(const Status& other) {
     text_[0] = '\0';
     if (!other.ok())

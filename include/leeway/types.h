@@ -19,7 +19,7 @@ using Rank = std::uint16_t;
 inline constexpr Rank kNoRank = 0xFFFF;
 // As the peer of a receive: the rank that sends next. The report names it.
 inline constexpr Rank kAnyRank = 0xFFFD;
-// As a destination: every other rank at once, where the transport and the network have multicast.
+// As a destination: every other rank at once, if the transport and the network have multicast.
 inline constexpr Rank kEveryRank = 0xFFFE;
 
 // A length of time. Any integral std::chrono duration that is no finer converts.

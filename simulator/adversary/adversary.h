@@ -1,6 +1,6 @@
-// One seed of the adversary swarm: exact calls of a sealed job whose store and network people
-// tamper with. Each ends with the right result or with an error, no nonce is used twice, and
-// nothing is opened that its sender did not seal, or twice.
+// One seed of the adversary swarm: exact calls of a sealed job. Attackers change its store and its
+// network traffic. Each call ends with the right result or with an error. No nonce is used twice.
+// No datagram is opened twice, or without its sender having sealed it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace leeway::sim::adversary {
 
-// `rounds`: calls that ended with the right result.
+// Runs the seed. `rounds` of the verdict: calls that ended with the right result.
 swarm::Verdict judge(std::uint64_t seed);
 
 }  // namespace leeway::sim::adversary

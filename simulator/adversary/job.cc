@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 5000;
 constexpr std::size_t kSeenMax = 256;
-// After this nothing may be open: the longest that a peer may be silent, several times.
+// After this time nothing may be open: it is several times the longest silence that a peer may
+// have.
 constexpr Duration kPatience = 60s;
-// Within which all members of a group must have been heard.
+// Time within which all members of a group must have been heard.
 constexpr Duration kProofTime = 10s;
 constexpr std::uint64_t kEventsMax = 2'000'000;
 
@@ -66,7 +67,7 @@ struct Job::Process {
   std::uint16_t port() const { return static_cast<std::uint16_t>(kFirstPort + number); }
 };
 
-// One group's, as one of its processes knows it.
+// A meeting of one group, as one of its processes knows it.
 struct Job::Meeting {
   std::uint32_t number = 0;
   std::uint64_t name = 0;
@@ -99,7 +100,7 @@ keys::Key Job::random_key() {
 
 void Job::make_processes() {
   const std::uint32_t count = dice_.between(2, 4);
-  // Short phases, so that keys change while others are on their way.
+  // Phases are short, so that keys change while messages about other changes are on their way.
   const seal::Rotation rotation{.datagrams = dice_.magnitude(2, 2000),
                                 .time = std::chrono::milliseconds(dice_.magnitude(10, 10'000)),
                                 .old_phase = std::chrono::milliseconds(dice_.magnitude(10, 3000))};
@@ -129,8 +130,8 @@ rv::LocalConfiguration Job::configuration(const Meeting& meeting, Rank rank) con
   return local;
 }
 
-// All processes or some of them, any of them as rank 0. A process that refuses what it reads does
-// not take part.
+// All processes or some of them meet, any of them as rank 0. A process that refuses what it reads
+// does not take part.
 void Job::meet(std::uint32_t number) {
   Meeting meeting{.number = number, .name = dice_.between(1, 1u << 30)};
   for (std::size_t at = 0; at < processes_.size(); ++at) {
@@ -190,7 +191,7 @@ bool Job::hear(Meeting& meeting, Rank rank, ByteSpan value) {
   return true;
 }
 
-// As communicator/udp_endpoint.cc and communicator/sealing.cc.
+// Works as communicator/udp_endpoint.cc and communicator/sealing.cc do.
 bool Job::introduce(Process& process, const Meeting& meeting, std::vector<Rank>& slots) {
   const keys::JoinedKeys& keys = *meeting.group.keys;
   for (Rank rank = 0; rank < keys.members.size(); ++rank) {
@@ -239,7 +240,7 @@ void Job::join(Process& process, std::unique_ptr<Meeting> meeting) {
   process.memberships.push_back(std::move(membership));
 }
 
-// As driving::Channel::prove_paths(). Nobody calls anything before.
+// Works as driving::Channel::prove_paths() does. No call begins before this.
 void Job::prove(Process& process) {
   for (auto& membership : process.memberships) {
     if (!membership->probe_at) continue;
@@ -437,7 +438,8 @@ std::string Job::run() {
   return verdict();
 }
 
-// Checks that two processes that have met read each other, however much was lost or repeated.
+// Checks that two processes that have met can open each other's datagrams, however many were lost
+// or repeated.
 bool Job::reads(Process& reader, Process& writer) {
   const auto to = writer.slots.find(reader.identity->told.public_key);
   const auto from = reader.slots.find(writer.identity->told.public_key);
@@ -445,7 +447,7 @@ bool Job::reads(Process& reader, Process& writer) {
   const seal::Association* const sends = writer.seals.at(to->second);
   const seal::Association* const opens = reader.seals.at(from->second);
   if (sends == nullptr || opens == nullptr || sends->outbound_tag() != opens->inbound_tag())
-    return true;  // they have not met, or are about to find out by which meeting they speak
+    return true;  // they have not met, or will soon learn which meeting's keys the other one uses
   const std::byte byte{1};
   const Slice slice{&byte, 1};
   Bytes datagram(1 + seal::kOverheadBytes);

@@ -1,5 +1,6 @@
-// A store in which ranks meet, and its keeper. He reads every value, remembers all, and gives back
-// what he likes. He may hold the job's secret; then he is a member, and proves what he writes.
+// A store in which ranks meet, and its keeper. The keeper reads every value, remembers all of them,
+// and gives back whatever he likes. He may hold the job's secret; then he is a member, and proves
+// what he writes.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,14 @@ class Keeper {
   Keeper(swarm::Dice& dice, std::uint32_t one_in, std::shared_ptr<const keys::Secrets> secret)
       : dice_(dice), one_in_(one_in), secret_(std::move(secret)) {}
 
-  // Return the value that is found at `key` where `value` was put.
+  // Return the value that a rank finds at `key` after `value` was put there.
   Bytes hello(const std::string& key, const Bytes& value);
   Bytes table(const std::string& key, const Bytes& value, int size);
 
   std::uint64_t changed() const { return changed_; }
 
  private:
-  // Damages the bytes, regardless of their meaning.
+  // Damages the bytes, without regard to their meaning.
   Bytes damaged(Bytes value);
   Bytes hello_of_another(const std::string& key, const Bytes& value);
   Bytes table_of_others(const std::string& key, const Bytes& value, int size);

@@ -1,5 +1,5 @@
-// The library's AES-128-GCM, and a book of all that was sealed and opened in one run, which no test
-// of a single process sees.
+// The library's AES-128-GCM, with a record of all that was sealed and opened in one run. A test of
+// a single process cannot see all of it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct SealBook {
     std::set<std::uint64_t> opened;
   };
   std::map<std::array<std::byte, sizeof(seal::CipherKey) + sizeof(seal::NonceVector)>, Use> uses;
-  std::string broken;  // the first rule that was, in words
+  std::string broken;  // text about the first rule that was broken
 };
 
 // `book` outlives the ciphers.

@@ -127,7 +127,8 @@ std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& 
   return decoded_;
 }
 
-// Where an exact spread could not be kept, zeros stand: no gradient came, so none is applied.
+// Elements that an exact spread could not bring must be zeros: no gradient came, so none is
+// applied.
 void Agreement::compare_cleared(Instant now, Rank rank, Rank owner, const CallLedger& call,
                                 std::span<const float> result) {
   if (owner == rank) return;
@@ -160,7 +161,7 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      // If a packet may be late, its bits tell whether it counted, provided that its owner has
+      // If a packet may be late, its bits show whether it counted, provided that its owner has
       // changed it.
       const bool fresh =
           seen && (!late || !flow.maybe_late.test(index) || !same ||

@@ -17,23 +17,24 @@ namespace leeway::sim {
 
 class Agreement {
  public:
-  // `age_max`: broadcasts that parameters may be old; 0 sets no bound.
+  // `age_max`: number of broadcasts by which parameters may be old; 0 sets no bound.
   Agreement(Check& check, int size, std::uint64_t seed, std::uint32_t age_max);
 
-  // Call it before the engine sees a replica_broadcast. `result`: the others' parameters that the
-  // rank holds.
+  // Call it before the engine sees a replica_broadcast. `result`: the parameters of other owners
+  // that the rank holds.
   void on_submit(Rank rank, const CallLedger& call, std::span<const float> result);
 
   void on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
                std::span<const float> result);
-  // A call of this rank failed: nothing is promised about the parameters of others that it holds.
+  // Call it when a call of this rank failed: nothing is then promised about the parameters that it
+  // holds of others.
   void forget(Rank rank) { held_[rank].clear(); }
 
  private:
   // A block of the parameters of another rank.
   struct Held {
     std::uint32_t digest = 0;
-    std::uint32_t age = 0;  // broadcasts since it came
+    std::uint32_t age = 0;  // broadcasts since the block came
   };
   void compare_owner(Instant now, Rank rank, Rank owner, CallLedger& call,
                      std::span<const float> result);

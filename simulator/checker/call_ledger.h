@@ -22,9 +22,9 @@ struct FlowLedger {
   // Different packets that were handed to the receiver during its call, or that follow from parity
   std::uint32_t distinct = 0;
   std::uint32_t copies = 0;    // copies of all packets
-  std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow
+  std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow from parity
   std::uint32_t unsure = 0;    // distinct packets that the engine was free to call late
-  // packets of `unsure` that follow from others that the engine called late
+  // packets of `unsure` that follow from packets that the engine called late
   std::uint32_t unsure_follow = 0;
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
@@ -34,7 +34,8 @@ struct FlowLedger {
   Instant left_at;
   std::uint64_t left_batch = 0;
   float weight = std::numeric_limits<float>::quiet_NaN();
-  float late_weight = std::numeric_limits<float>::quiet_NaN();  // told by a packet that may be late
+  // Weight of a packet that may be late.
+  float late_weight = std::numeric_limits<float>::quiet_NaN();
   Bitmap seen;
   Bitmap maybe_late;
   struct Distinct {
@@ -43,7 +44,7 @@ struct FlowLedger {
   };
   std::vector<Distinct> order;          // as they came
   Bitmap parity_seen;                   // by number; without bits before the first
-  std::vector<std::uint32_t> parities;  // different ones, by code
+  std::vector<std::uint32_t> parities;  // number of different parities, by code
 
   std::uint32_t missing() const { return packets - distinct; }
 };
@@ -52,7 +53,7 @@ struct FlowLedger {
 // and place, which is not the order they came in where places were free again.
 struct EarlyPacket {
   Rank from = 0;
-  std::uint32_t place = 0;  // its place among its sender's
+  std::uint32_t place = 0;  // its place among the packets of its sender
   wire::DataHeader header;
 };
 
@@ -64,13 +65,13 @@ struct RankLedger {
   bool succeeded = false;
   Instant submitted_at;
   Duration deadline{0};        // from then on
-  bool in_place = false;       // results replace its contribution in place
-  std::uint64_t sequence = 0;  // operations of the rank before it, messages among them
+  bool in_place = false;       // results replace the rank's contribution in place
+  std::uint64_t sequence = 0;  // number of the rank's operations before this one, messages included
   float weight = 1.0f;
-  // weight of its contribution, by owner; empty if it is `weight` for all
+  // weight of the rank's contribution, by owner; empty if it is `weight` for all
   std::vector<float> owner_weights;
-  std::vector<float> source;                     // its contribution, error feedback included
-  std::vector<float> control;                    // its guess of its own shard, if any
+  std::vector<float> source;                     // the rank's contribution, error feedback included
+  std::vector<float> control;                    // the rank's guess of its own shard, if it has one
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
@@ -97,7 +98,7 @@ struct SharedResult {
 };
 
 struct CallLedger {
-  std::uint32_t number = 0;  // among the calls of every rank; the wire's round
+  std::uint32_t number = 0;  // number among the calls of every rank; the round number on the wire
   std::uint32_t round = 0;   // round of the run
   CallKind kind = CallKind::all_reduce;
   CallPlan plan;
@@ -105,23 +106,23 @@ struct CallLedger {
   std::uint32_t over = 0;  // ranks
   SharedResult shared;
 
-  // When the rank's reduce half, and its call, are cut.
+  // Returns when the deadline ends the rank's reduce half, and when it ends the whole call.
   Instant reduce_ends(Rank rank) const {
     return ranks[rank].submitted_at + plan.reduce_deadline(ranks[rank].deadline);
   }
   Instant ends(Rank rank) const { return ranks[rank].submitted_at + ranks[rank].deadline; }
 
-  // Bytes between two packets, and between two senders, of `staged`.
+  // Bytes from one packet to the next in `staged`, and from one sender to the next.
   std::size_t packet_bytes(Rank owner) const;
   ByteSpan staged(Rank owner, Rank from, std::uint32_t index) const;
 
-  // The packet in which `from`, which has submitted, brings its contribution to the owner's shard;
-  // where it is encoded, in `memory`.
+  // Returns the packet by which `from`, which has submitted, contributes to the owner's shard. If
+  // it is encoded, it lies in `memory`.
   ByteSpan brought(Rank owner, Rank from, std::uint32_t index, std::uint64_t seed,
                    std::vector<std::byte>& memory) const;
 };
 
-// Words for a finding: the call, the rank, and the virtual time.
+// Text for a finding: the call, the rank, and the virtual time.
 std::string where(Instant now, Rank rank, const CallLedger& call);
 
 // Returns true if two spans of one length hold the same bits.

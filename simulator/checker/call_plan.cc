@@ -27,7 +27,7 @@ bool is_known(OperationKind kind) {
 
 bool is_covered(const collective::OperationSpec& spec) {
   if (!is_known(spec.kind) || spec.input.dtype != DataType::f32) return false;
-  if (collective::is_empty(spec)) return false;  // as a barrier: it has no contents
+  if (collective::is_empty(spec)) return false;  // goes as a barrier, which has no contents
   if (collective::has_automatic_codec(spec.options)) return false;
   return spec.options.op == ReduceOp::sum || spec.options.op == ReduceOp::avg;
 }
@@ -103,7 +103,7 @@ schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& fo
   return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
 }
 
-// Places of keyed draws depend on the lengths alone.
+// The places of keyed draws depend only on the lengths.
 FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   FlowPlan plan;
   for (Rank before = 0; before < owner; ++before) {
@@ -115,8 +115,8 @@ FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   return plan;
 }
 
-// A rank hears of every block that is meant for it, of an empty one by an empty packet. Of an
-// all_gather all know the lengths.
+// A rank hears of every block that is meant for it: an empty block comes as an empty packet. In an
+// all_gather all ranks know the lengths.
 FlowPlan CallPlan::uneven_spread(Rank from, Rank to) const {
   FlowPlan plan{.grid = cut(length(from, to), spread_format_)};
   if (kind_ == OperationKind::reduce_scatter) return {.grid = cut(0, spread_format_)};

@@ -1,5 +1,5 @@
 // The meaning of a collective: the elements that each rank sends to each, and their packets.
-// Derived from the call alone, with the library's arithmetic of shards, packets and formats, and
+// Derived only from the call, with the library's arithmetic of shards, packets and formats, and
 // without its engine.
 #pragma once
 
@@ -19,51 +19,51 @@ namespace leeway::sim {
 // A stream of packets from one rank to another. Offsets are elements.
 struct FlowPlan {
   schedule::PacketGrid grid;
-  std::size_t source = 0;      // where it begins in its sender's contribution
-  std::size_t result = 0;      // where it begins in its receiver's result
+  std::size_t source = 0;      // where the flow begins in its sender's contribution
+  std::size_t result = 0;      // where the flow begins in its receiver's result
   std::uint64_t position = 0;  // key of keyed draws
 };
 
 class CallPlan {
  public:
   CallPlan() = default;
-  // `number`: of the collective, by which few owners take turns. `lengths`: of uneven blocks
-  // (Call::lengths); else empty.
+  // `number`: the collective's, which decides whose turn it is to own if there are few owners.
+  // `lengths`: those of uneven blocks (Call::lengths); else empty.
   CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
            std::uint32_t number, std::span<const std::size_t> lengths = {});
 
-  // Kinds, types and codecs whose contents can be recomputed.
+  // Returns true for kinds, types and codecs whose contents can be recomputed.
   bool covered() const { return covered_; }
   collective::OperationKind kind() const { return kind_; }
   bool reduces() const { return collective::has_reduce_half(kind_); }
   bool spreads() const { return collective::has_spread_half(kind_); }
   bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
-  // Its deadline is that of the rank that submitted first.
+  // The delivery class. Its deadline is that of the rank that submitted first.
   const Delivery& delivery() const { return delivery_; }
   Delivery::Kind spread_delivery() const {
     const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
     return own ? spread_ : delivery_.kind;
   }
-  // From submission, of a rank whose call has this deadline.
+  // Time from submission until the reduce half of a rank ends whose call has this deadline.
   Duration reduce_deadline(Duration deadline) const {
     const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
     return halves ? deadline / 2 : deadline;
   }
-  // Contributions to a packet that are not finite count as missing.
+  // Returns true if contributions to a packet that are not finite count as missing.
   bool finite_only() const { return !exact() && !keep_non_finite_; }
   Estimator estimator() const { return exact() ? Estimator::ratio : estimator_; }
   ReduceOp op() const { return op_; }
-  // Scales of a packet depend on that packet's contributors only.
+  // Returns true if a packet's scales depend only on that packet's contributors.
   bool packet_scales() const;
-  // Rates of earlier calls enter the scales.
+  // Returns true if the scales also depend on the rates of earlier calls.
   bool estimated_rates() const {
     return delivery_.kind == Delivery::Kind::best_effort && !packet_scales();
   }
-  // Owners ask again for a contribution of which they got nothing.
+  // Returns true if owners ask again for a contribution of which they got nothing.
   bool fetches_empty() const;
   // Returns true if the same block goes to all ranks, so that all must hold the same.
   bool agrees() const { return spreads() && !has_own_blocks(); }
-  // Every receiver has a block of its own, or only one rank receives.
+  // Returns true if every receiver has a block of its own, or only one rank receives.
   bool has_own_blocks() const {
     return kind_ == collective::OperationKind::all_to_all ||
            kind_ == collective::OperationKind::gather ||
@@ -101,7 +101,7 @@ class CallPlan {
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
   std::vector<std::size_t> lengths_;
-  // Uneven blocks: by rank, where a block begins in what is summed, or in what is gathered. Without
+  // Uneven blocks, by rank: where a block begins in the tensor that is summed or gathered. Without
   // entries, blocks follow each other.
   std::vector<std::size_t> places_;
   bool lenient_ = false;

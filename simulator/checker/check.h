@@ -1,5 +1,5 @@
-// One invariant's tally: how often it was looked at, how often it was broken, and the first time in
-// words.
+// Counts of one invariant: how often it was checked and how often it was broken, with a text about
+// the first time.
 #pragma once
 
 #include <cstdarg>
@@ -18,15 +18,15 @@ class Check {
   Check(std::string id, std::string title) : id_(std::move(id)), title_(std::move(title)) {}
 
   void skip() { skipped_ = true; }
-  // Why nothing can be looked at in this run. The first reason stays.
+  // Notes why this run cannot check the invariant. The first reason stays.
   void rule_out(std::string reason);
 
-  // It can be looked at after all.
+  // Notes that this run can check the invariant after all.
   void rule_in() { reason_.clear(); }
 
   bool on() const { return !skipped_ && reason_.empty(); }
 
-  // `text()` tells what is wrong and is asked for the first time only.
+  // `text()` says what is wrong. It is called for the first violation only.
   template <typename Text>
   void expect(bool good, Text&& text) {
     ++checked_;

@@ -13,8 +13,9 @@ namespace {
 // Rounds that a group may take to recover once faults are over.
 constexpr std::uint32_t kRecoveryRounds = 3;
 
-// A call that lasts kToldWithin after another rank gave its rank up has been told of it: control
-// datagrams that are not answered are repeated every second.
+// Time within which a rank is told that another rank gave it up. A call of the rank that lasts
+// longer than this must have been told: control datagrams that are not answered are repeated every
+// second.
 constexpr Duration kToldWithin = std::chrono::seconds(10);
 
 bool is_among_all(CallKind kind) {
@@ -110,8 +111,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i12].rule_out("a single run cannot tell; same_trace() compares two");
   checks[i14].rule_out("the core does not encrypt yet");
   checks[i9].rule_out("the run was not told of an end of its faults");
-  // Owners of few packets take turns. A peer may send to a rank for the first time since that rank
-  // moved when the rank owns something again.
+  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may first
+  // send to the rank only when the rank's turn as an owner comes.
   recovery_rounds = scenario.address_change_size() > 0
                         ? std::max(kRecoveryRounds, std::uint32_t{scenario.ranks()})
                         : kRecoveryRounds;
@@ -270,7 +271,7 @@ void Checkers::on_reduced(std::uint32_t round, std::uint32_t, std::span<const do
                           std::span<const float> result) {
   State& state = *state_;
   if (!state.checks[i10].on()) return;
-  // All ranks of an all_reduce hold the same result: the first one speaks for them.
+  // All ranks of an all_reduce hold the same result, so only the first one is checked.
   if (state.all_reduce && std::exchange(state.reduced_round, round) == round) return;
   state.bias.on_reduced(reference, result);
 }
@@ -331,15 +332,17 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
   }
 }
 
-// For as long as it takes at least that a silent peer is probed and given up
-// (src/core/protocol/watch.cc: half of the time that probes have, which is half of the patience).
+// Returns true if the rank was stopped for at least the shortest time in which a silent peer is
+// probed and given up (src/core/protocol/watch.cc). That is half of the time for probes, which is
+// half of the patience.
 bool Checkers::State::was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const {
   const Stop& stop = stops[rank];
   const Duration longest = stop.since ? std::max(stop.longest, now - *stop.since) : stop.longest;
   return 4 * longest >= peer_timeout;
 }
 
-// A rank that runs after it was given up is told, and waits for no deadline (WIRE 6.7).
+// Checks that a rank which runs again after it was given up is told so, and does not wait for a
+// deadline (WIRE 6.7).
 void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call,
                                         const CallResult& result) {
   if (!checks[i18].on() || !is_among_all(call.kind)) return;
@@ -357,7 +360,8 @@ void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call
   }
 }
 
-// All communicators of a process know what one of them has found out.
+// Checks I18: if one communicator of a process has found out about a death, all others must know
+// it.
 void Checkers::State::look_for_untold_deaths(Instant now, Rank rank,
                                              const protocol::Endpoint& endpoint) {
   if (!checks[i18].on()) return;

@@ -1,11 +1,12 @@
-// The invariants I1 to I20 of one communicator, looked at in every run. README.md says what each
-// one means here and what it cannot see.
+// The invariants I1 to I20 of one communicator, checked in every run. README.md says what each
+// invariant means here, and what its check cannot see.
 //
-// The first communicator's checkers also look at what all share: the network (I1), places for
-// datagrams (I7), credit (I8), and datagrams that reach no member (I13).
+// The first communicator's checkers also check what all communicators share: the network (I1),
+// places for datagrams (I7), credit (I8), and datagrams that reach no member (I13).
 //
-// Fed by the core endpoints (CoreObserver), the network (packets()) and the run loop. Endpoints
-// without contents are given no engines: then only the network's own invariants are looked at.
+// The core endpoints (CoreObserver), the network (packets()) and the run loop report events to it.
+// For endpoints without contents no engines are given, and only the network's own invariants are
+// checked.
 #pragma once
 
 #include <array>
@@ -26,15 +27,15 @@ namespace leeway::sim {
 class Credit;
 
 struct CheckerSetup {
-  // By rank; empty for endpoints without contents. They outlive the checkers. For a null entry
-  // on_open() tells.
+  // Engines by rank; empty for endpoints without contents. They outlive the checkers. on_open()
+  // sets an entry that is null.
   std::vector<const collective::Engine*> engines;
   std::size_t links = 0;  // links of the topology
-  // by process; without them I13 does not hear of strays
+  // nodes by process; without them I13 does not hear of stray datagrams
   std::vector<const collective::Node*> nodes;
 
-  // For a further communicator: the processes of its ranks, by rank, and the credit state of the
-  // first one's checkers, which all share.
+  // For a further communicator: the process of each rank, and the credit state of the first
+  // communicator's checkers, which all communicators share.
   std::vector<Rank> processes;
   std::uint32_t epoch = 1;
   Credit* credit = nullptr;
@@ -45,7 +46,7 @@ struct CheckerSetup {
 
 class Checkers final : public CoreObserver {
  public:
-  // Honours scenario.checkers.skip. The scenario is valid.
+  // Skips the invariants of scenario.checkers.skip. The scenario is valid.
   Checkers(const scenario::Scenario& scenario, std::uint64_t seed, CheckerSetup setup);
   ~Checkers() override;
 
@@ -66,42 +67,45 @@ class Checkers final : public CoreObserver {
                const CallResult& result) override;
   void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
 
-  // A call goes by sites or over lanes: its legs or slices are calls of other communicators, of
-  // lanes the first is one of this communicator.
+  // Call it for a call by sites or over lanes. Its legs or slices are calls of other communicators;
+  // the first slice is a call of this one.
   void on_submit_whole(Instant now, std::uint32_t rank, const Call& call);
   void on_done_whole(Instant now, std::uint32_t rank, const Call& call, const CallResult& result);
 
-  // When the run loop tells the endpoints the same.
+  // Call it when the run loop tells the endpoints the same.
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(std::uint32_t rank);
 
-  // A rank leaves the group, with or without serving its peers first; and has left.
+  // Call these when a rank leaves the group, with or without serving its peers first, and when it
+  // has left.
   void on_leave(Instant now, std::uint32_t rank, bool at_once);
   void on_left(Instant now, std::uint32_t rank);
 
-  // The rank has aborted the communicator. `failed`: no call was open, or it failed with kCancelled
-  // before abort() returned.
+  // Call it when the rank has aborted the communicator. `failed`: no call was open, or the open one
+  // failed with kCancelled before abort() returned.
   void on_abort(Instant now, std::uint32_t rank, bool failed);
-  // Says whether the buffers of an aborted call are, at the end of the run, as its caller left
+  // Tells, at the end of the run, whether the buffers of an aborted call are as its caller left
   // them.
   void on_aborted_buffers(std::uint32_t rank, bool untouched);
 
-  // A call has returned to the rank's program, of the whole call only where it goes in parts (I20).
+  // Call it when a call has returned to the rank's program. If the call goes in parts, call it for
+  // the whole call only (I20).
   void on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
                    const Status& status);
 
-  // The rank was told of a split what it must be told.
+  // `good`: the rank was told the right things about a split.
   void on_split(Instant now, std::uint32_t rank, bool good);
 
-  // The last fault is over: from this round on nothing is lost and nobody pauses. Rounds from the
-  // third on must be complete (I9).
+  // Call it when the last fault is over: from this round on nothing is lost and nobody pauses.
+  // Rounds from the third on must be complete (I9).
   void on_faults_over(std::uint32_t first_round);
 
-  // All live ranks have returned.
+  // Call it when all live ranks have returned.
   void on_round_end(Instant now, std::uint32_t round, const Network& network);
 
-  // A rank got `result` from a reduction; `reference`: the loss-free average of the same elements.
+  // Call it when a rank got `result` from a reduction; `reference` is the loss-free average of the
+  // same elements.
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
@@ -116,11 +120,12 @@ class Checkers final : public CoreObserver {
   std::unique_ptr<State> state_;
 };
 
-// Adds what a further communicator's checkers found. `name` begins the text of its failures.
+// Adds the findings of a further communicator's checkers. `name` begins the text of its failures.
 void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
            const std::string& name);
 
-// I12: whether two runs of the same scenario and seed did the same, in words if not.
+// I12: whether two runs of the same scenario and seed did the same. If not, the record says where
+// they differ.
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second);
 
 }  // namespace leeway::sim

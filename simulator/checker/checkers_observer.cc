@@ -38,7 +38,7 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     return;
   }
   if (step != PacketStep::sent && !is_loss(step)) return;
-  if (packet.trimmed)  // and then lost: it does not say any more what it was
+  if (packet.trimmed)  // a packet that was trimmed and then lost no longer shows its type
     return on_damaged(packet.from, packet.to);
   const ByteSpan payload = contents_of(datagram);
   wire::Prefix prefix;
@@ -59,13 +59,14 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     book.on_lost(prefix.source, *to, header);
 }
 
-// Communicators of a lane share its paths. The word of a packet that is not sealed is its lane.
+// Returns true if the packet is of this communicator's lane: communicators of a lane share its
+// paths. The word of a packet that is not sealed is its lane.
 bool Checkers::State::looks_at_credit(const Packet& packet) const {
   if (setup.lane > 0) return packet.word == setup.lane;
   return is_first() && (!has_lanes || packet.word == 0);
 }
 
-// Nobody can tell which datagram it was, or whose.
+// A damaged datagram does not show which datagram it was, or whose.
 void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
   const auto sender = rank_of(from);
   const auto receiver = rank_of(to);
@@ -116,8 +117,8 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
-// Call in place: returns true if the sender may hold the owner's result there already. The owner
-// has settled that packet, and uses no more of it, which I5 looks at.
+// For a call in place: returns true if the sender may hold the owner's result there already. The
+// owner has then settled that packet and uses no more of it, which I5 checks.
 bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
                                      PacketIndex index) const {
   if (!call.ranks[from].in_place || !call.plan.spreads()) return false;
@@ -132,8 +133,7 @@ bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& ca
   return false;
 }
 
-// I2, on the way: a packet that arrives under an address has the contents that its sender brought
-// there.
+// I2, for a packet under way: its contents must be those that its sender brought for its address.
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
   if (is_overwritten(rank, from, call, header.index)) return;
@@ -156,7 +156,8 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// An exchange is one operation itself; a message of a rank to itself in it is none.
+// Number of operations: an exchange is one operation. A message of a rank to itself within an
+// exchange is none.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -201,8 +202,8 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   state.book.close(self, result.status.ok());
 }
 
-// The rank's caller gave the call up beforehand. It fails as told, and sends nothing: there is no
-// more to look at.
+// Checks a call that the rank's caller gave up beforehand. It must fail as asked, and it sends
+// nothing, so there is nothing else to check.
 void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
                                     const CallResult& result) {
   const Status& told = *call.spec->forfeit;
@@ -219,7 +220,7 @@ void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
   book.close(rank, false);
 }
 
-// To the calls of a rank, a peer that it has given up has left.
+// Notes that a peer which the rank has given up counts as having left the rank's calls.
 void Checkers::State::learn_deaths(Instant now, Rank rank) {
   if (book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
@@ -263,7 +264,7 @@ void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, 
   coverage.on_reduced(call, rank, *result.report, result_of(asked));
 }
 
-// I3: the contributors, by the reference's count.
+// I3: compares the contributors with the reference's count.
 void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedger& call,
                                          const CollectiveReport& report,
                                          const ReductionReference::Outcome& outcome) {
@@ -296,7 +297,8 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
                                      const CallResult& result) {
   if (fault_free_round == UINT32_MAX || call.round < fault_free_round + recovery_rounds) return;
   const bool complete = result.status.ok() && result.arrived == result.expected;
-  if (result.status.code() == StatusCode::kCancelled) return;            // by its own rank
+  // The rank itself cancelled the call.
+  if (result.status.code() == StatusCode::kCancelled) return;
   if (!complete && departures.may_have_cut(now, result.status)) return;  // I15's
   checks[i9].expect(complete, [&] {
     return format_text("round %u, rank %u, at %.6f ms: %" PRIu64 " of %" PRIu64

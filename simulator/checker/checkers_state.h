@@ -1,5 +1,5 @@
-// The state of Checkers, shared by the files that implement it: checkers.cc (set up, told of faults
-// and rounds, finished) and checkers_observer.cc (what packets and calls show).
+// The state of Checkers, shared by the files that implement it: checkers.cc (construction, faults,
+// rounds, the end) and checkers_observer.cc (packets and calls).
 #pragma once
 
 #include <array>
@@ -93,23 +93,26 @@ struct Checkers::State final : PacketObserver {
   std::optional<Credit> own_credit;  // the first communicator's
   Credit* credit = nullptr;          // own_credit, or the first communicator's
   Departures departures;
-  std::optional<SiteCheck> whole;  // where calls go by sites or over lanes
+  std::optional<SiteCheck> whole;  // if calls go by sites or over lanes
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
-  std::vector<bool> crashed;  // by rank; or left
+  std::vector<bool> crashed;  // by rank: the rank crashed, or left
   struct Stop {
     std::optional<Instant> since;
     Duration longest{0};
   };
-  std::vector<Stop> stops;             // by rank
-  std::vector<Instant> given_up_from;  // by rank and peer: when it was found to have given it up
+  std::vector<Stop> stops;  // by rank
+  // By rank and peer: when the peer was found to have given the rank up.
+  std::vector<Instant> given_up_from;
   Bias bias;
   CoverageCheck coverage{checks[i21]};
   bool all_reduce = false;
-  bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks
-  std::uint32_t reduced_round = UINT32_MAX;  // the last one that I10 took a result of
+  // Endpoints hold some datagrams back, or sockets of paused ranks do.
+  bool keeps_datagrams = false;
+  std::uint32_t reduced_round = UINT32_MAX;  // the last round of which I10 took a result
   std::uint32_t fault_free_round = UINT32_MAX;
-  std::uint32_t recovery_rounds = 0;     // that a group may take once faults are over
+  // Rounds that a group may take to recover once faults are over.
+  std::uint32_t recovery_rounds = 0;
   std::vector<std::uint64_t> refusable;  // by rank: datagrams that must be refused
   std::vector<std::uint64_t> strays;     // by process: datagrams that must reach no member
   bool has_lanes = false;

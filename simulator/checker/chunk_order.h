@@ -15,8 +15,8 @@ class ChunkOrder {
   ChunkOrder(const schedule::PacketGrid& grid, std::uint64_t rotation_key)
       : grid_(grid), start_(schedule::PacketCursor::start_of(grid, rotation_key)) {}
 
-  // Chunks that lie behind a sender of whom the packet at this position came; one chunk's worth of
-  // packets is left for those that were overtaken.
+  // Number of chunks that a sender has passed if a packet at this position came from it. One
+  // chunk's worth of packets is left out, for packets that were overtaken.
   std::uint32_t passed(PacketPosition position) const {
     const ChunkIndex first = grid_.chunk_of(start_);
     const std::uint32_t first_part =
@@ -26,11 +26,11 @@ class ChunkOrder {
     return behind(first, at);
   }
 
-  // Place of a packet's chunk in that order; the chunk in which all start is the last.
+  // Place of a packet's chunk in that order. The chunk in which all senders start comes last.
   std::uint32_t place(PacketIndex index) const { return behind(grid_.chunk_of(start_), index); }
 
  private:
-  // Chunks from the one after `first`, cyclically, to that of the packet.
+  // Number of chunks from the one after `first`, cyclically, to the packet's own.
   std::uint32_t behind(ChunkIndex first, PacketIndex index) const {
     return (grid_.chunk_of(index).value + grid_.chunks() - first.value + grid_.chunks() - 1) %
            grid_.chunks();

@@ -1,5 +1,5 @@
-// I1: no packet appears or vanishes untold. The network's counters against each other, and against
-// the steps that an observer of it is told.
+// I1: no packet appears or vanishes without being counted. Compares the network's counters with
+// each other, and with the steps that an observer of the network is told.
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@ double Coverage::standard_error() const {
 }
 
 bool Coverage::holds(double sigmas) const {
-  constexpr double kRounding = 1e-12;  // rounding of float32 results of the order of 1, squared
+  constexpr double kRounding = 1e-12;  // rounding error of float32 results of about 1, squared
   return std::abs(difference_) <=
          kCoverageTolerance * std::abs(predicted()) + sigmas * standard_error() + kRounding;
 }
@@ -39,14 +39,15 @@ bool Coverage::holds(double sigmas) const {
 void CoverageCheck::on_reduced(const CallLedger& call, Rank rank, const CollectiveReport& report,
                                std::span<const float> result) {
   if (!check_.on() || !report.noise.measured) return;
-  // The decoded block took the result's place, by a codec that rounds to nearest.
+  // A codec that rounds to nearest has replaced the result by the decoded block.
   if (call.plan.adopts()) return;
   const FlowPlan plan = call.plan.reduce_to(rank);
   const std::size_t elements = plan.grid.elements();
   double units = 0.0;
   std::vector<double> mean(elements, 0.0);
   for (const RankLedger& side : call.ranks) {
-    if (side.source.size() < plan.source + elements) return;  // its rank has not come this far
+    // Its rank has not submitted this call yet.
+    if (side.source.size() < plan.source + elements) return;
     units += call.plan.op() == ReduceOp::avg ? side.weight_for(rank) : 1.0;
     if (call.plan.op() == ReduceOp::avg && side.weight_for(rank) == 0.0f) continue;
     for (std::size_t i = 0; i < elements; ++i) mean[i] += side.source[plan.source + i];

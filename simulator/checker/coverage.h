@@ -1,9 +1,9 @@
 // I21: the error that a report predicts is the error that its result has.
 //
-// A sample is one shard of one call: mean square distance of the result to what it estimates,
-// against NoiseReport's variances. A report knows which packets came, so that both have the same
-// expectation call by call, whatever the pattern of loss. Contributions must be alike: of one mean
-// square per unit of work, apart from each other independently.
+// A sample is one shard of one call. It compares the mean square distance between the result and
+// the true value with NoiseReport's variances. A report knows which packets came, so both have the
+// same expectation in each call, whatever the pattern of loss. Contributions must be alike:
+// independent, and with the same mean square per unit of work.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace leeway::sim {
 
-// Relative. The sigmas are for a search of ten thousand seeds, which would meet four by chance.
+// The tolerance is relative. There are five sigmas, because a search of ten thousand seeds would
+// meet four by chance.
 inline constexpr double kCoverageTolerance = 0.1;
 inline constexpr double kCoverageSigmas = 5.0;
 inline constexpr std::uint64_t kCoverageSamplesLeast = 50;
@@ -31,7 +32,7 @@ class Coverage {
   double measured() const { return predicted() + difference_; }
   double standard_error() const;  // standard error of measured - predicted
 
-  // Returns true if they are within the tolerance of each other, give or take `sigmas` standard
+  // Returns true if measurement and prediction agree within the tolerance and `sigmas` standard
   // errors.
   bool holds(double sigmas) const;
 

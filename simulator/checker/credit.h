@@ -1,7 +1,7 @@
 // I8: data leave a rank only while fewer than a window of its datagrams are unreported by the peer.
 //
-// Seen from outside: the number that a data datagram carries is at most a window above the largest
-// number that a report of the peer, handed to the sender before, confirmed.
+// This can be seen from outside. A data datagram carries a number. That number is at most a window
+// above the largest one that the peer's reports, as far as the sender has got them, confirm.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Credit {
       : check_(check), engines_(std::move(engines)), links_(engines_.size() * engines_.size()) {}
 
   void on_report(Rank rank, Rank peer, const wire::Report& report);
-  // `to` may be kEveryRank: then some receiver's reports must allow it. Which receivers a pass
-  // still serves cannot be told from outside.
+  // `to` may be kEveryRank: then the reports of some receiver must allow it. An observer cannot
+  // tell which receivers a pass still serves.
   void on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence);
 
  private:

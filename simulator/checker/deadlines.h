@@ -1,5 +1,5 @@
-// I4: no call of a live rank outlives its deadline by more than a tick, or what is given instead.
-// The time that a rank was paused does not count.
+// I4: no call of a live rank outlives its deadline by more than a tick, or by more than another
+// slack that the caller gives. The time that a rank was paused does not count.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Deadlines {
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_kill(std::uint32_t rank) { ranks_[rank].open = false; }
-  // Calls that are still open.
+  // Checks the calls that are still open.
   void finish(Instant now);
 
  private:
@@ -30,7 +30,7 @@ class Deadlines {
     bool paused = false;
     Instant submitted_at;
     Instant paused_at;
-    Duration paused_for{0};  // during the open call
+    Duration paused_for{0};  // pauses of the rank during the open call
     Duration deadline{0};
   };
   void look(Instant now, std::uint32_t rank, const char* what);

@@ -9,14 +9,14 @@ namespace {
 
 using wire::FlowKind;
 
-// As src/core/protocol/departure.cc has them.
+// The same values as in src/core/protocol/departure.cc.
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// Good-byes at 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs: twelve of them, or two seconds of them and
-// one more, which comes a back-off later at most.
+// Good-byes are sent at 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs. There are twelve of them, or as many
+// as two seconds take and one more, which comes at most a back-off later.
 constexpr int kFarewellTimeouts = 40;
 constexpr Duration kFarewell = 4 * kBackOff;
 
@@ -85,8 +85,8 @@ bool Departures::may_have_cut(Instant now, const Status& status) const {
   return false;
 }
 
-// Returns true if the rank leaves without serving its peers: its caller wants it, or the others
-// gave it up and told it (WIRE 6.7).
+// Returns true if the rank leaves without serving its peers, because its caller wants that, or
+// because the others gave it up and told it (WIRE 6.7).
 bool Departures::at_once(Rank rank) const {
   return ranks_[rank].at_once || !book_.engine(rank).endpoint().given_up().ok();
 }
@@ -108,7 +108,7 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
     if (link.dead || link.gave_us_up) continue;  // for which I18 looks, too
     const Duration served = heard - state.leave_at;
-    // A lossy half does without some packets of ranks that stay, too.
+    // A lossy half may miss packets of ranks that stay, too.
     bool missing = false;
     if (call.plan.delivery().kind == Delivery::Kind::exact)
       missing |= call.ranks[rank].flow(FlowKind::reduce, peer).missing() > 0;
@@ -128,8 +128,8 @@ Duration Departures::timeout(Rank rank, Rank peer) const {
   return book_.engine(rank).endpoint().link(peer).rtt().timeout() + 2 * Duration(limits::kTickNs);
 }
 
-// Returns true if the peer left the group, and the rank knows or must know it. Packets that a
-// leaving rank may still have in flight are waited for from the call's opening on.
+// Returns true if the peer left the group and the rank knows that, or must know it. Packets that a
+// leaving rank may still have in flight count as awaited from the call's opening on.
 bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
   const RankState& state = ranks_[peer];
   const Instant heard = ranks_[rank].heard_at[peer];
@@ -141,13 +141,13 @@ bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer)
 
 void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
                             const CallResult& result) {
-  // Before its own deadline it has heard of a peer's.
+  // A call that failed by a deadline before its own has heard of a peer's.
   const bool overdue =
       result.status.code() == StatusCode::kDeadlineExceeded && now >= call.ends(rank);
   if (!(result.deadline_cut && now >= call.reduce_ends(rank)) && !overdue) return;
   const RankLedger& side = call.ranks[rank];
   bool lacks = overdue;  // without that, a cut is what I3 finds
-  bool waits = false;    // for somebody who has not left
+  bool waits = false;    // the rank waits for a peer that has not left
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     if (peer == rank) continue;
     for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
@@ -155,7 +155,7 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const Instant limit =
           kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
       const bool early = left_early(side.submitted_at, limit, rank, peer);
-      // An exact call may also miss a confirmation, which cannot be seen from outside.
+      // An exact call may also lack a confirmation, which cannot be seen from outside.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
       lacks |= incomplete;
       waits |= !early && incomplete;

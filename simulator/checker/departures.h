@@ -1,4 +1,4 @@
-// I15: whoever leaves has left within its bound, and nobody waits in vain for a rank that left.
+// I15: a rank that leaves has left within its bound, and no rank waits in vain for one that left.
 //
 // What is promised (WIRE 6.2 to 6.4): a rank that leaves serves its peers until everything it sent
 // is confirmed and they are quiet, at most max(64 time-outs, 4 s); then it repeats its good-bye
@@ -22,8 +22,8 @@ namespace leeway::sim {
 
 class Departures {
  public:
-  // `pauses`: ranks may be stopped, and then nothing is said about how long others wait.
-  // `outages`: all copies of a good-bye may be lost.
+  // `pauses`: ranks may be stopped; then how long others wait is not checked. `outages`: all copies
+  // of a good-bye may be lost.
   Departures(Check& check, LedgerBook& book, bool pauses, bool outages)
       : check_(check), book_(book), pauses_(pauses), outages_(outages), ranks_(book.size()) {
     for (RankState& rank : ranks_) rank.heard_at.resize(book.size());
@@ -31,16 +31,16 @@ class Departures {
 
   void on_leave(Instant now, Rank rank, bool at_once);
   void on_left(Instant now, Rank rank);
-  // The rank's engine reads a good-bye of `from`, or is found to have taken `from` for dead.
+  // Call it when the rank's engine reads a good-bye of `from`, or is found to have taken `from` for
+  // dead.
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);
   void on_resume(Instant now, Rank rank);
-  // Returns true if a call that ends with `status`, without all that it expected, may have been cut
-  // short by a rank that promised no more: one that left without serving, or has served for as long
-  // as it must.
+  // Returns true if a departed rank may be the reason why a call ended with `status`, without all
+  // that it expected. Such a rank has left without serving, or has served for as long as it must.
   bool may_have_cut(Instant now, const Status& status) const;
-  // The rank's call is over; its ledger is still open.
+  // Call it when the rank's call is over, and its ledger still open.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
 
  private:
@@ -52,9 +52,10 @@ class Departures {
     Instant left_at;
     bool paused = false;
     Instant paused_at;
-    Duration paused_for{0};         // since it leaves
-    Duration slowest{0};            // time-out, the longest since it leaves
-    bool forwards = false;          // between peers that have no path of their own
+    Duration paused_for{0};  // since it leaves
+    Duration slowest{0};     // the longest time-out since the rank began to leave
+    // The process forwards between peers that have no path of their own.
+    bool forwards = false;
     std::vector<Instant> heard_at;  // by peer: when its good-bye was read, or 0
   };
   Duration timeout(Rank rank, Rank peer) const;

@@ -128,7 +128,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
     const auto part = control.subspan(own.source, own.grid.elements());
     side.control.assign(part.begin(), part.end());
   }
-  // With that many operations open, the engine lets it wait. One that was given up opens none.
+  // With that many operations open, the engine lets the call wait. A rank that was given up opens
+  // no call.
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
   if (endpoint.given_up().ok() && endpoint.open_collectives() < limits::kOpenCollectivesMax)
     open(now, rank, *ledger);
@@ -193,7 +194,8 @@ void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
     mark_left(now, rank, failed.mapped(), call);
   if (side.early.empty()) return;
   begin_batch(state);
-  state.batch_empty = true;  // the first of them finds the call open, whatever came before
+  // The first datagram of a batch finds the call open, whatever came before.
+  state.batch_empty = true;
   std::sort(side.early.begin(), side.early.end(), [](const EarlyPacket& a, const EarlyPacket& b) {
     return std::tie(a.from, a.place) < std::tie(b.from, b.place);
   });
@@ -229,7 +231,7 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   CallLedger* const call = find(header.round);
   if (call == nullptr) return {};
   RankLedger& side = call->ranks[rank];
-  if (!call->plan.covered()) {  // it takes others' places all the same
+  if (!call->plan.covered()) {  // it takes the places of others all the same
     if (!side.opened && !side.over) keep_early(rank, from, *call, header);
     return {};
   }
@@ -243,8 +245,8 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   return {call, first};
 }
 
-// Takes the first free place, and returns none if all of the sender's are taken. Places of messages
-// are given back here: they opened some time before.
+// Takes the sender's first free place. Returns none if all its places are taken. Also gives back
+// the places of messages that have opened since.
 std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
   RankState& state = ranks_[rank];
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
@@ -297,13 +299,14 @@ bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
 
 void LedgerBook::stage(Rank rank, Rank from, CallLedger& call, std::uint32_t index,
                        ByteSpan payload) {
-  if (call.plan.reduce_format().identity()) return;  // equal to what the sender brought
+  // Checks that the packet equals the elements that the sender brought.
+  if (call.plan.reduce_format().identity()) return;
   const ByteSpan place = call.staged(rank, from, index);
   if (payload.size() != place.size()) return;
   std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
 }
 
-// Returns true if it is the first copy.
+// Returns true if this is the first copy.
 bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                        const wire::DataHeader& header) {
   RankState& state = ranks_[rank];
@@ -327,7 +330,7 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                          .repaired = repaired,
                          .ended = ends,
                          .opens = state.batch_empty});
-  // A later copy may end the pass, where the first one said that it goes on.
+  // A later copy may end the pass, although the first copy said that the pass goes on.
   if (ends) {
     flow.ended = true;
     flow.ended_batch = state.batch;
@@ -390,7 +393,7 @@ std::uint64_t LedgerBook::seed(Rank rank) const {
   return engine(rank).endpoint().config().seed;
 }
 
-// The missing packets of a code follow once as many of its parities have come.
+// The missing packets of a code follow once equally many of its parities have come.
 void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, std::uint32_t code,
                         bool late) {
   RankState& state = ranks_[rank];
@@ -475,7 +478,7 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
 
 void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    // (A lossy call that a deadline ended is told of again.)
+    // (If a deadline ended a lossy call, its failure is reported again.)
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again && entry.round >= ranks_[rank].opened)
@@ -523,8 +526,8 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     const BatchItem& item = items.back();
     if (item.call != call->number) continue;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
-    // A header's word about its sender's progress is believed first and may end the call. A packet
-    // that must count cannot.
+    // A header that tells its sender's progress is processed first, and may end the call. A packet
+    // that must count cannot end it.
     if (item.opens && item.first && !item.late && !item.parity) return false;
     if (item.parity) {
       flow.ended &= !item.ended;

@@ -23,7 +23,7 @@ namespace leeway::sim {
 
 class LedgerBook {
  public:
-  // By rank; they outlive this.
+  // Engines by rank; they outlive this object.
   explicit LedgerBook(std::vector<const collective::Engine*> engines);
 
   int size() const { return static_cast<int>(engines_.size()); }
@@ -35,25 +35,25 @@ class LedgerBook {
   CallLedger* submit(Instant now, Rank rank, const Call& call);
   // A rank submits `count` messages: operations of its own, which have no number among the calls.
   void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
-  // Ranks submitted different operations under one number: that they refuse each other's packets is
-  // no fault of the engine.
+  // Returns true if ranks submitted different operations under one number. Then it is no fault of
+  // the engine that they refuse each other's packets.
   bool disagreed() const { return disagreed_; }
   // Returns the call that `rank` has open, or null if it has none.
   CallLedger* open_call(Rank rank);
-  // The rank is done with its open call.
+  // Call it when the rank is done with its open call.
   void close(Rank rank, bool succeeded);
-  // Dead ranks close everything, and so do ranks that leave.
+  // Closes everything of a rank that is dead or leaves.
   void kill(Rank rank);
   void pumped(Rank rank);
 
   // Returns the call of this number, or null if it is over, or not yet submitted by any rank.
   CallLedger* find(std::uint32_t number);
 
-  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped. The engine reads
-  // packets that waited for a call when it opens the call. They belong to the batch of that time.
+  // Every datagram to a rank belongs to a batch, which ends with on_pumped. Packets that waited for
+  // a call are read when the engine opens the call, and belong to the batch of that time.
   void begin_datagram(Rank rank);
 
-  // The book's finding about a packet.
+  // What the book finds out about a packet.
   struct Arrival {
     CallLedger* call = nullptr;  // null if its call is neither open nor waiting
     bool first = false;          // the first copy of a contribution or result
@@ -61,13 +61,14 @@ class LedgerBook {
   Arrival on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
                   ByteSpan payload);
   void on_end(Instant now, Rank rank, Rank from, const wire::End& end);
-  // A report lists the calls its sender has open: it has left every other one below opened_below.
+  // Takes in a report. It lists the calls that its sender has open, so the sender has left every
+  // other call below opened_below.
   void on_report(Instant now, Rank rank, Rank from, const wire::Report& report);
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
-  // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
-  // engine was done before it used them. Returns false if there are fewer.
+  // Takes back the last copies of the batch that ended last, of the call that `rank` has open,
+  // because the engine was done before it used them. Returns false if there are fewer copies.
   bool take_back(Rank rank, std::uint64_t copies);
 
  private:
@@ -76,7 +77,7 @@ class LedgerBook {
     wire::FlowKind kind;
     Rank from;
     std::uint32_t index;
-    bool first;  // copy of its packet
+    bool first;  // the first copy of its packet
     bool late;   // perhaps
     bool repaired;
     bool ended;  // its flow
@@ -97,7 +98,7 @@ class LedgerBook {
   };
   struct RankState {
     std::uint32_t calls = 0;     // submitted
-    std::uint32_t opened = 0;    // calls of `calls` that were opened
+    std::uint32_t opened = 0;    // calls of `calls` that the rank has opened
     bool open = false;           // the last one
     std::uint64_t messages = 0;  // submitted so far
     bool dead = false;
@@ -107,8 +108,9 @@ class LedgerBook {
     std::vector<BatchItem> items;
     std::vector<EarlyPlaces> early;  // by sender
     std::vector<EarlyMessage> early_messages;
-    std::vector<bool> gone;  // peers that said good-bye to it
-    // Collectives that peers said have failed, before this rank opened them: the first of each.
+    std::vector<bool> gone;  // peers that said good-bye to the rank
+    // Collectives that had failed elsewhere, by peers' reports, before this rank opened them, and
+    // the first such peer.
     std::map<std::uint32_t, Rank> failed_before;
   };
 

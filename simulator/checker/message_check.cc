@@ -64,7 +64,7 @@ void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallR
   if (is_exchange(call)) check_exchange(now, rank, call, result);
 }
 
-// An exchange that was refused as a whole has begun none of its messages.
+// An exchange that was refused as a whole has not begun any of its messages.
 void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
                                   const CallResult& result) {
   std::size_t done = 0;
@@ -107,7 +107,8 @@ void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
   if (done == all) check_own(now, rank, call);
 }
 
-// Also where others of the exchange failed: they were there when it began.
+// Checks a rank's messages to itself, also if others of the exchange failed: these were copied when
+// it began.
 void MessageCheck::check_own(Instant now, Rank rank, const Call& call) {
   std::map<std::uint32_t, std::vector<const OperationSpec*>> sent;  // by tag
   std::map<std::uint32_t, std::size_t> received;

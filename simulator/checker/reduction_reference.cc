@@ -11,13 +11,14 @@ namespace {
 
 using wire::FlowKind;
 
-// Senders of one packet whose part in it is decided by trying: 2^6 sums at most.
+// Most senders of one packet for whom it is found out by trying whether they contributed: at most
+// 2^6 sums.
 constexpr std::size_t kOpenMax = 6;
 
 // Difference that no rounding explains, relative to the largest number of the packet.
 constexpr float kFar = 1e-3f;
 
-// An estimate that cannot be told from outside any more.
+// Stands for an estimate that can no longer be known from outside.
 constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
 void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
@@ -57,14 +58,14 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
     const bool fewer = row.arrived < std::uint64_t{reduce.distinct} + spread.distinct;
     sender.unsure = fewer && reduce.unsure > 0;
     sender.counted = !sender.unsure || spread.unsure == 0 || report.elements_missing == 0;
-    // Late packets of a half that settles as a whole are the last that came.
+    // In a half that settles as a whole, the late packets are those that came last.
     if (sender.unsure && sender.counted && row.arrived >= spread.distinct)
       sender.arrived = static_cast<std::uint32_t>(row.arrived - spread.distinct);
   }
 }
 
-// Returns the weight that the flow's packets told. If all of them may be late, the header of any
-// that counted told it.
+// Returns the weight that the flow's packets give. If all of them may be late, any packet that
+// counted gave it in its header.
 float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
   return by_late ? flow.late_weight : flow.weight;
@@ -77,7 +78,7 @@ bool ReductionReference::is_weight_open(const FlowLedger& flow, Rank from) const
          (senders_[from].arrived == 0 || !senders_[from].counted);
 }
 
-// Returns false if the tallies that scales depend on cannot be told from outside.
+// Returns false if the tallies that scales depend on cannot be known from outside.
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
@@ -115,7 +116,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   return weights_known && (known || call.plan.packet_scales());
 }
 
-// Where scales depend on counts, what is not finite is in none of them.
+// Contributions that are not finite are left out of the counts that scales depend on.
 void ReductionReference::uncount_non_finite(const CallLedger& call, Rank rank) {
   for (std::uint32_t index = 0; index < uncounted_.size() / size_; ++index) {
     for (Rank from = 0; from < size_; ++from) {
@@ -144,7 +145,8 @@ bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from
                      [&](const FlowLedger::Distinct& packet) { return packet.index == index; });
 }
 
-// The packet from the certain contributions and those of `open_` that `choice` has a bit for.
+// Computes the packet from the certain contributions and from those of `open_` whose bit is set in
+// `choice`.
 void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t index,
                                 std::uint64_t choice) {
   std::fill(mask_.begin(), mask_.end(), 0);
@@ -192,7 +194,7 @@ bool ReductionReference::is_finite(const CallLedger& call, Rank rank, Rank from,
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Takes out of `mask_` what would be summed and is not finite.
+// Removes from `mask_` the contributions that would be summed and are not finite.
 bool ReductionReference::leave_out_non_finite(const CallLedger& call, Rank rank,
                                               std::uint32_t index) {
   const std::uint64_t before = left_out_;
@@ -276,9 +278,9 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     outcome.resolved = false;
     return;
   }
-  // The likeliest first: all that came counts. Two choices fit where a contribution does not show
-  // in the sum: it weighs nothing, is left out, or is zero. Which one the engine made cannot be
-  // told.
+  // The likeliest choice is tried first: all that came counts. Two choices give the same sum if a
+  // contribution weighs nothing, is left out, or is zero. Then it is unknown which choice the
+  // engine made.
   std::uint64_t made = 0;
   int fitting = 0;
   for (std::uint64_t choice = std::uint64_t{1} << open_.size(); fitting < 2 && choice-- > 0;) {
@@ -293,7 +295,8 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
   if (!adopted) compare(packet_, found, index, outcome);
 }
 
-// The owner holds what its receivers decode: the reference as it comes out of the spread's codec.
+// Checks that the owner holds the values which its receivers decode: the reference, encoded and
+// decoded by the spread's codec.
 void ReductionReference::check_adopted(const CallLedger& call, Rank rank,
                                        std::span<const float> result, Outcome& outcome) {
   const FlowPlan plan = call.plan.spread(rank, rank);

@@ -27,7 +27,8 @@ class ReductionReference {
     std::uint32_t first_wrong = 0;
     float expected = 0;  // expected value of the first wrong element
     float found = 0;
-    bool resolved = true;                  // the set of contributions is known, or was found
+    // It is known, or was found out, which contributions were summed.
+    bool resolved = true;
     std::vector<std::uint64_t> histogram;  // packets, by number of contributors
     std::uint64_t untouched = 0;           // elements
     std::uint64_t non_finite = 0;          // packets of contributions that were left out
@@ -37,14 +38,14 @@ class ReductionReference {
   Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
                 std::span<const float> result);
 
-  // The rates that later calls' scales depend on; after check().
+  // Updates the rates that the scales of later calls depend on. Call it after check().
   void learn(const CallLedger& call, Rank rank);
 
  private:
   struct Sender {
     std::uint32_t arrived = 0;
-    bool unsure = false;  // some of what came may have been late
-    bool counted = true;  // but how many is known
+    bool unsure = false;  // some of the packets that came may have been late
+    bool counted = true;  // the number of packets that counted is known
   };
   void take_senders(const CallLedger& call, Rank rank, const CollectiveReport& report);
   float weight_of(const FlowLedger& flow, Rank from) const;
@@ -66,7 +67,7 @@ class ReductionReference {
 
   int size_;
   std::uint64_t seed_;
-  // By owner. A rate that cannot be told any more is NaN
+  // Rates by owner. NaN stands for a rate that can no longer be known
   std::vector<estimate::LinkHistory> histories_;
   std::vector<Sender> senders_;
   std::vector<estimate::LinkTally> tallies_;

@@ -42,7 +42,8 @@ Seen seen_of(const RankLedger& side, Rank from) {
   return seen;
 }
 
-// From a packet that came too late nothing follows.
+// Number of packets that were assumed to follow from parity, but cannot, because packets that this
+// needs came too late.
 std::uint64_t unfollowed(const Seen& seen, const PeerReport& row) {
   return row.late == 0 ? 0 : seen.unsure_follow;
 }
@@ -84,8 +85,8 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// The engine may have read datagrams behind the one that ended the call, in the same batch. Takes
-// back the last copies, as many as the report lacks.
+// Takes back the last copies, as many as the report lacks: in the same batch, the engine may not
+// have read datagrams behind the one that ended the call.
 void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
                                    const CollectiveReport& report) {
   std::uint64_t seen = 0;
@@ -147,7 +148,8 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Contributions of which nothing came, or nothing that is certain to have come in time.
+// Compares the contributions of which nothing came, or nothing that is certain to have come in
+// time.
 void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
                                       const CallResult& result) {
   if (!call.plan.reduces()) return;
@@ -167,7 +169,7 @@ void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& 
   });
 }
 
-// Elements that no packet brought, and what the report concludes from it.
+// Compares the elements that no packet brought with the report's conclusions about them.
 void ReportCheck::check_missing(Instant now, Rank rank, const CallLedger& call,
                                 const CallResult& result) {
   if (!call.plan.spreads()) return;

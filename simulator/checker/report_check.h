@@ -21,11 +21,12 @@ namespace leeway::sim {
 
 class ReportCheck {
  public:
-  // `ordered`: packets of a pair never overtake each other, and whatever is lost is told.
+  // `ordered`: packets of a pair never overtake each other, and the observer is told of every loss.
   ReportCheck(Check& check, LedgerBook& book, bool ordered)
       : check_(check), book_(book), ordered_(ordered) {}
 
-  // Datagrams of this pair were damaged or refused: its missing packets can no longer be counted.
+  // Call it when datagrams of this pair were damaged or refused: its missing packets can then no
+  // longer be counted.
   void on_damaged(Rank from, Rank to);
 
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);

@@ -21,7 +21,7 @@ using collective::OperationSpec;
 // contributions.
 constexpr double kFarFromMean = 1e-4;
 
-// Legs of a call beside those of one site each.
+// Most legs of a call besides those for single sites.
 constexpr std::uint32_t kFurtherLegs = 4;
 
 std::string where_in(Instant now, std::uint32_t rank, const Call& call) {
@@ -171,7 +171,7 @@ void SiteCheck::on_death(std::uint32_t rank) {
   drop_finished();
 }
 
-// Rounds that all live ranks have been through.
+// Drops the rounds that all live ranks have finished.
 void SiteCheck::drop_finished() {
   std::uint32_t least = UINT32_MAX;
   for (std::size_t rank = 0; rank < next_.size(); ++rank) {

@@ -27,7 +27,7 @@ class SiteCheck {
     Check& deadline;   // I4
     Check& agreement;  // I6
   };
-  // `sites`: 0 of calls over lanes.
+  // `sites`: number of sites, or 0 for calls over lanes.
   SiteCheck(Checks checks, std::uint32_t ranks, std::uint32_t sites);
 
   void on_submit(Instant now, std::uint32_t rank, const Call& call);
@@ -40,12 +40,13 @@ class SiteCheck {
  private:
   // The call of one round.
   struct Round {
-    std::vector<std::vector<float>> brought;  // by rank; of one that has not submitted, empty
+    // Contributions by rank; empty for a rank that has not submitted.
+    std::vector<std::vector<float>> brought;
     std::vector<double> weights;
-    std::vector<double> mean;             // mean of what was brought, computed when first needed
+    std::vector<double> mean;             // mean of the contributions, computed when first needed
     double largest = 0.0;                 // mean magnitude of its elements, the largest over ranks
     std::optional<std::uint32_t> digest;  // digest of the agreed result
-    std::uint32_t digest_of = 0;          // the rank that was the first to have it
+    std::uint32_t digest_of = 0;          // the first rank that had the agreed result
   };
 
   bool has_all(const Round& round) const;
@@ -59,7 +60,7 @@ class SiteCheck {
   const std::uint32_t sites_;
   Deadlines deadlines_;
   std::vector<bool> dead_;           // by rank
-  std::vector<std::uint32_t> next_;  // by rank: the first round that it has not been through
+  std::vector<std::uint32_t> next_;  // by rank: the first round that the rank has not finished
   std::map<std::uint32_t, Round> rounds_;
 };
 

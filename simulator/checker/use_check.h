@@ -1,4 +1,4 @@
-// I17: a rank is told the truth about the use of its contribution (WIRE 3.9), and each owner is
+// I17: a rank is told correctly whether its contribution was used (WIRE 3.9), and each owner is
 // given the weight that was meant for it.
 //
 // PeerReport::missed says that the owner used nothing: then no packet may have reached the owner in
@@ -16,7 +16,7 @@ class UseCheck {
  public:
   UseCheck(Check& check, LedgerBook& book) : check_(check), book_(book) {}
 
-  // The rank's call is over; its ledger is still open.
+  // Call it when the rank's call is over, and its ledger still open.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result,
                bool confirmed);
 

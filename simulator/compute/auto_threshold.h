@@ -1,5 +1,5 @@
-// The compute threshold that ranks agree on while they run: the times of a window of rounds, the
-// search that ships (src/math/budget), a threshold for all ranks some rounds later.
+// The compute threshold that ranks agree on while they run. The library's search (src/math/budget)
+// takes the times of a window of rounds, and all ranks have its threshold some rounds later.
 //
 // Ranks share their times beside the step's path, so the exchange costs no simulated time; the
 // rounds until the threshold is adopted stand for it. A rank that has not finished its window when
@@ -31,10 +31,11 @@ class AutoThreshold {
  public:
   explicit AutoThreshold(const AutoThresholdOptions& options);
 
-  // A rank begins a round: the threshold in force in it, budget::kNoThreshold if there is none.
+  // Call it when a rank begins a round. Returns the threshold in force in it, budget::kNoThreshold
+  // if there is none.
   Duration on_begin(Instant now, std::uint32_t rank, std::uint32_t round);
 
-  // The rank's gate has ended the round.
+  // Call it when the rank's gate has ended the round.
   void on_computed(std::uint32_t rank, std::uint32_t round, const budget::StepGate& gate);
 
   const budget::ThresholdChoice* choice() const { return choice_ ? &*choice_ : nullptr; }
@@ -43,7 +44,7 @@ class AutoThreshold {
   struct RankWindow {
     budget::LatencyWindow latencies;
     Instant begin;
-    // from the window's first round to the round after it, or 0 before that round
+    // time from the window's first round to the round after it, or 0 before that round
     Duration wall{0};
     std::uint32_t stop_share_1024 = 0;
   };
@@ -54,8 +55,9 @@ class AutoThreshold {
   void open_next_window();
 
   AutoThresholdOptions options_;
-  std::uint32_t window_end_;                 // the round after the window that is being filled
-  std::uint32_t adopted_from_ = UINT32_MAX;  // round; rounds before it have the threshold before
+  // Number of the round after the window that is being filled.
+  std::uint32_t window_end_;
+  std::uint32_t adopted_from_ = UINT32_MAX;  // first round with the latest threshold
   Duration threshold_ = budget::kNoThreshold;
   Duration threshold_before_ = budget::kNoThreshold;
   std::vector<RankWindow> ranks_;

@@ -1,8 +1,8 @@
-// Ranks that compute in micro-batches and stop at a threshold: the noise of a scenario's
-// drop_compute, and the gate and the search that ship (src/math/budget) deciding about it.
+// Ranks that compute in micro-batches and stop at a threshold. A scenario's drop_compute gives the
+// noise, and the library's gate and search (src/math/budget) decide.
 //
-// Every micro-batch is drawn, computed or not, so that a run draws the same times whatever its
-// threshold, and tells how long its steps would have lasted without one.
+// Every micro-batch is drawn, computed or not, so a run draws the same times whatever its threshold
+// is. It can then tell how long its steps would have lasted without a threshold.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace leeway::sim {
 
 class BudgetedCompute {
  public:
-  // For at most `ranks` ranks, numbered from 0.
+  // `ranks`: the most ranks that there are, numbered from 0.
   BudgetedCompute(const scenario::Compute::DropCompute& compute, std::uint32_t ranks);
 
-  // A rank's next round, which it begins now. `slow_f32` prolongs its micro-batches, times 2^32.
+  // Draws a rank's next round, which begins now. `slow_f32` prolongs its micro-batches, times 2^32.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round, RandomStream& stream,
                    std::uint64_t slow_f32);
 

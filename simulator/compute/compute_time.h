@@ -36,7 +36,7 @@ class ComputeTimes {
   ComputeTimes& operator=(ComputeTimes&&) noexcept;
   ~ComputeTimes();
 
-  // Called once per rank and round, rounds rising, when the rank begins it. Slow ranks
+  // Called once per rank and round, when the rank begins the round, with rounds rising. Slow ranks
   // (Scenario.slow) are included. With DropCompute they drop more, since the clock of the threshold
   // is not slow.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);

@@ -20,12 +20,13 @@ inline constexpr std::uint32_t kDropComputeLevels = 999;
 // compiling, each weight exact to 4e-6 of itself.
 extern const std::array<std::uint64_t, kDropComputeLevels> kDropComputeWeights;
 
-// l, two words or rarely more.
+// Draws l. Takes two words of the stream, or rarely more.
 std::uint32_t drop_compute_level(RandomStream& stream);
 
 struct DropComputeNoise {
   std::int64_t micro_batch_ns = 0;  // without noise
-  std::uint64_t unit_f32 = 0;       // share of a micro-batch that one unit of l adds, times 2^32
+  // Share of a micro-batch's time that one unit of l adds, times 2^32.
+  std::uint64_t unit_f32 = 0;
 };
 
 // How long each micro-batch of a step lasts; `slow_f32` prolongs all of it, times 2^32.

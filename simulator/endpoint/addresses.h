@@ -1,8 +1,8 @@
 // Where processes are in the simulated network, and what translates their addresses on the way.
 //
-// The network carries packets from process to process. An address says which of them: a host, which
-// is one process', and a port of it. A packet is admitted if its address is still that of the
-// process when it arrives.
+// The network carries packets from process to process. An address names a process: it consists of a
+// host, which belongs to one process, and one of its ports. A packet is admitted if its address is
+// still that of the process when it arrives.
 #pragma once
 
 #include <cstdint>
@@ -24,45 +24,45 @@ class Addresses {
   explicit Addresses(std::uint32_t processes);
 
   // Puts a translator before the process. It forgets a port over which nothing left for `idle`, and
-  // takes another one then. `symmetric`: it has a port for each destination address, and lets in
-  // datagrams from that address only.
+  // takes another one later. `symmetric`: it uses one port for each destination address, and lets
+  // in datagrams from that address only.
   void translate(std::uint32_t process, Duration idle, bool symmetric);
-  // The process is elsewhere; or what translates its address takes another port.
+  // Moves the process to another address, or makes its translator take another port.
   void move(std::uint32_t process);
   void rebind(std::uint32_t process);
 
-  // Where the others are told that it is, before anything else.
+  // The address that the others are told at first.
   NetworkAddress told(std::uint32_t process) const;
 
-  // A datagram leaves the process for that address. Returns the address that the receiver sees it
-  // come from.
+  // Call it when a datagram leaves the process for `to`. Returns the source address that the
+  // receiver sees.
   NetworkAddress outbound(Instant now, std::uint32_t process, const NetworkAddress& to);
   // Returns true if a datagram from `source` to the address still reaches the process.
   bool admits(Instant now, std::uint32_t process, const NetworkAddress& source,
               const NetworkAddress& to) const;
 
-  // One word of a packet for two addresses, and back.
+  // Packs two addresses into one word of a packet, and unpacks them.
   static std::uint64_t pack(const NetworkAddress& source, const NetworkAddress& to);
   static NetworkAddress source_of(std::uint64_t word) { return unpack(word >> 32); }
   static NetworkAddress target_of(std::uint64_t word) { return unpack(word & 0xFFFFFFFF); }
 
-  // ---- what may go to an address (I11) ----
+  // ---- bytes that may go to an address (I11) ----
 
   void on_sent(std::uint32_t from, const NetworkAddress& to, std::size_t bytes, bool path_message);
   void on_received(std::uint32_t by, const NetworkAddress& source, std::size_t bytes, bool answer);
-  // Another process told where a third one is: that is worth 8 challenges (WIRE 9.7).
+  // Call it when another process told where a third one is. That allows 8 challenges (WIRE 9.7).
   void on_told(std::uint32_t process, const NetworkAddress& address) {
     account(process, address).allowed += 8 * kChallengeBytes;
   }
   // Datagrams of the core that went to an address that had never answered, and path messages beyond
   // three times what came from there.
   std::uint64_t overdrawn() const { return overdrawn_; }
-  // Datagrams that found nobody at their address.
+  // Datagrams that no process received at their address.
   std::uint64_t astray() const { return astray_; }
   void note_astray() { ++astray_; }
 
  private:
-  // A port by which a process is seen, and when something left by it last.
+  // A port by which a process is seen, and when something last left through it.
   struct Port {
     std::uint16_t number = 0;
     Instant used;
@@ -72,10 +72,10 @@ class Addresses {
     Port port;
     Duration idle = Duration::max();
     bool symmetric = false;
-    // ports of a symmetric translator, by the address that they are for
+    // ports of a symmetric translator, by destination address
     std::map<std::uint32_t, Port> ports;
   };
-  // A process's account of an address.
+  // Bytes that a process may send to an address.
   struct Account {
     std::uint64_t sent = 0;
     std::uint64_t allowed = 0;

@@ -1,4 +1,4 @@
-// A datagram's way from the network to the core, and what observers are told of it.
+// The way of a datagram from the network to the core, and the calls that tell observers of it.
 #include "endpoint/core_endpoints.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace leeway::sim {
 namespace {
 
-// An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a
-// millisecond for 8.
+// Time for an injected "overtaken by n later datagrams": the library's transport holds a datagram
+// at most a millisecond for 8 of them.
 constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
 
 void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
@@ -21,7 +21,8 @@ void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
 }
 
 std::uint32_t length_of(const Packet& packet) {
-  return packet.payload == kNoPayload ? 0 : packet.bytes - kHeaderBytes;  // a trimmed one has none
+  // A trimmed packet has no payload.
+  return packet.payload == kNoPayload ? 0 : packet.bytes - kHeaderBytes;
 }
 
 Ecn ecn_of(const Packet& packet) {
@@ -32,7 +33,7 @@ Ecn ecn_of(const Packet& packet) {
 }  // namespace
 
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
-  const bool has_lanes = processes_.size() > ranks();  // the word is the lane then
+  const bool has_lanes = processes_.size() > ranks();  // `word` is then the lane
   const std::uint32_t to =
       has_lanes ? packet.to + static_cast<std::uint32_t>(packet.word) * ranks() : packet.to;
   const Process& process = processes_[to];
@@ -47,7 +48,7 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
   }
 }
 
-// Before injected faults, as in the library (transport/sealed).
+// Opens the datagram before injected faults act, as the library does (transport/sealed).
 bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t word,
                            Datagram& datagram) {
   Process& here = processes_[process];
@@ -80,7 +81,7 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
       return false;
     }
     const auto message = seal::decode_path_message(opened.bytes);
-    LEEWAY_ASSERT(message);  // the peer made it
+    LEEWAY_ASSERT(message);  // the peer made this message
     addresses_->on_received(process, source, datagram.length,
                             message->kind == seal::PathMessage::Kind::answer);
     if (message->kind == seal::PathMessage::Kind::whereabouts)
@@ -95,8 +96,8 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   return true;
 }
 
-// Returns true if the datagram is for the core. It is to be forwarded to another process, or was
-// forwarded to this one.
+// Opens a datagram that is to be forwarded to another process, or was forwarded to this one.
+// Returns true if it is for the core.
 bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer, Datagram& datagram) {
   Process& here = processes_[process];
@@ -130,7 +131,7 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
   }
   if (opened.path_message) {
     const auto message = seal::decode_path_message(opened.bytes);
-    LEEWAY_ASSERT(message);  // the peer made it
+    LEEWAY_ASSERT(message);  // the peer made this message
     if (message->kind == seal::PathMessage::Kind::whereabouts)
       addresses_->on_told(process, message->seen);
     here.roaming->on_relayed_message(now, opened.from, outer.from, *message);
@@ -142,7 +143,7 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
   return true;
 }
 
-// Only ever called in networks of hundreds of links.
+// Called only in networks of hundreds of links.
 void CoreEndpoints::expect(const Packet& packet) const {
   network_.payloads().prefetch(packet.payload);
   engine(packet.to).endpoint().expect(static_cast<Rank>(packet.from));
@@ -159,8 +160,8 @@ void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagr
   }
   if (fate.corrupt) {
     corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
-    // No checksum covers the payload of an opened datagram. The library's own fault injection
-    // spares it, too
+    // No checksum covers the payload of an opened datagram. The library's own fault injection does
+    // not damage it either
     const MutableByteSpan all = corrupted_;
     flip_bit(address.payload_summed ? all : all.first(wire::kDataHeaderBytes), fate.corrupt_bit);
     datagram.bytes = corrupted_;
@@ -227,8 +228,8 @@ void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
   process.socket.push_back(keep(datagram));
 }
 
-// Observers do not hear of datagrams for a process and not for a member, except of those that came
-// in pieces. They hear of these once they are whole.
+// Observers do not hear of datagrams that are for a process and not for a member. Pieces are an
+// exception: observers hear of their datagram once it is whole.
 void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& datagram,
                          ByteSpan bytes) {
   if (!wire::is_for_process(bytes)) return tell_datagram(now, process, datagram.from, bytes);
@@ -238,7 +239,7 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none)
     return tell_stray(now, process, datagram.from, wire::epoch_of(bytes).value_or(0), bytes);
   Process& reader = processes_[process];
-  // A node puts nothing together of a process that it has taken for dead.
+  // A node does not put together the pieces of a process that it has taken for dead.
   const bool joins = prefix.type == wire::PacketType::piece && !reader.arriving.empty() &&
                      !reader.node->path(static_cast<Rank>(datagram.from)).dead() &&
                      wire::decode_piece(bytes, piece, content) == wire::Refusal::none;
@@ -247,13 +248,13 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
 }
 
-// The loss of a piece does not say which packet of which flow is lost.
+// Tells of a lost piece. A piece does not show which packet of which flow is lost.
 void CoreEndpoints::tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram) {
   if (wire::is_for_process(datagram) && communicators_[0].observer != nullptr)
     tell_loss(train.to, from, wire::epoch_of(datagram).value_or(0));
 }
 
-// By the epoch that it names, as the node finds its member.
+// Finds the communicator by the epoch that the datagram names, as the node finds its member.
 void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint32_t sender,
                                   ByteSpan bytes) {
   const std::uint32_t epoch = wire::epoch_of(bytes).value_or(0);

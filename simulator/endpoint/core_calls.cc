@@ -56,7 +56,7 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
 }
 
 // Aborts as the library does (src/runtime/driving/channel.cc), except that it does not wait until
-// nobody reads the call's buffers: datagrams are copied when they leave.
+// the call's buffers are no longer read: datagrams are copied when they leave.
 bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];
@@ -79,14 +79,15 @@ bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
   return cancelled && seat.client == nullptr;
 }
 
-// The node answers from now on for the member, which stays for those who still look at it.
+// Takes the member from the node, which answers for it from now on. Observers may still look at the
+// member.
 void CoreEndpoints::part(Seat& seat) {
   Process& process = processes_[seat.process];
   seat.former = process.node->part(*seat.member);
   std::erase(process.seats, &seat);
 }
 
-// Tells who waits for it that a call is over, or that a rank has left.
+// Tells those who wait for it that a call is over, or that a rank has left.
 void CoreEndpoints::settle(Instant now, Seat& seat) {
   if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
   if (seat.aborted) return part(seat);

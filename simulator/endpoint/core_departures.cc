@@ -1,4 +1,4 @@
-// A train's way from the core to the network.
+// The way of a train from the core to the network.
 #include "endpoint/core_endpoints.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ Traffic traffic_of(ByteSpan datagram) {
 
 }  // namespace
 
-// After everything else of this instant: datagrams that arrive together are answered together, as
-// by a receiver that empties its socket first.
+// Schedules the process after everything else of this instant. So datagrams that arrive together
+// are answered together, as by a receiver that empties its socket first.
 void CoreEndpoints::want_pump(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.pump_due || process.paused || process.dead) return;
@@ -45,7 +45,7 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
     CoreObserver* const observer = communicators_[seat->communicator].observer;
     if (observer != nullptr) observer->on_pumped(now, seat->rank, seat->member->engine());
   }
-  // Clients join and leave communicators from here.
+  // clients may join and leave communicators in this loop
   for (std::size_t i = process.seats.size(); i-- > 0 && !process.dead;) {
     if (i < process.seats.size()) settle(now, *process.seats[i]);
   }
@@ -83,7 +83,7 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   }
 }
 
-// Serves the paths as the library's transport does (transport/sealed).
+// Sends path messages as the library's transport does (transport/sealed).
 void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.roaming->set_busy(now, process.node->busy());
@@ -109,7 +109,7 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     process.node->on_relay_share(now, share->relay, share->bytes_per_second);
 }
 
-// As roam(), for the keys.
+// The same as roam(), for messages that change keys.
 void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.seals->on_wake(now);
@@ -128,7 +128,7 @@ void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   }
 }
 
-// As soon as the process looks at its socket, and at its pace's cost.
+// Forwards waiting datagrams, as soon as the process reads its socket and the pace allows it.
 void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   const congestion::Uplink* const uplink = process.node->uplink();
@@ -149,7 +149,7 @@ void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   process.onward.clear();
 }
 
-// A relay may drop what it likes, and what it drops is not seen on the network as what it is.
+// A relay may drop any datagrams, and observers of the network cannot see which.
 void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay) {
   const seal::Roaming& roaming = *processes_[rank].roaming;
   const ByteSpan bytes = seal_train(now, rank, train);
@@ -177,7 +177,8 @@ void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, Byte
   (void)process.seals->seal_path_message(relay, pieces, relayed_);
 }
 
-// `core`: a datagram of the core is in it, which goes to no address that has not answered.
+// `core`: the message contains a datagram of the core, which goes to no address that has not
+// answered.
 void CoreEndpoints::send_path_message(Instant now, std::uint32_t rank, Rank to,
                                       const NetworkAddress& address, ByteSpan sealed, bool core) {
   const std::uint64_t word = note_sent(now, rank, address, sealed.size(), !core);
@@ -211,7 +212,8 @@ ByteSpan CoreEndpoints::in_a_row(const Train& train) {
   return train_bytes_;
 }
 
-// The engine's own timer, or the time at which the uplink takes more and the engine is asked again.
+// Arms the engine's own timer, or the time at which the uplink takes more and the engine is asked
+// again.
 void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   std::optional<Instant> wake = process.node->next_wake();
@@ -223,7 +225,7 @@ void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   }
   if (!wake) return;
   const Instant at = std::max(*wake, now + Duration(1));
-  if (at >= process.wake_at) return;  // an earlier one is armed already and will look again
+  if (at >= process.wake_at) return;  // an earlier wake-up is armed, and will check again
   process.wake_at = at;
   queue_.push(at, rank, static_cast<std::uint32_t>(EventKind::endpoint),
               static_cast<std::uint64_t>(Step::wake));

@@ -14,8 +14,8 @@
 namespace leeway::sim {
 namespace {
 
-// Round trips are measured from the first answer on; until then timers assume the empty network's,
-// and this at least.
+// Round trips are measured from the first answer on. Until then timers assume the round trip of the
+// empty network, but at least this.
 constexpr Duration kRttLeast = std::chrono::microseconds(100);
 
 protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint64_t seed,
@@ -112,7 +112,7 @@ Status CoreEndpoints::set_up_processes(const scenario::Scenario& scenario, std::
   return {};
 }
 
-// As all processes have met at a rendezvous.
+// Gives each process the keys that a rendezvous of all processes would give.
 void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
   if (!scenario.has_sealing()) return;
   const seal::Rotation rotation{
@@ -143,7 +143,8 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
   }
 }
 
-// Ranks find out who hears them as those of a new Communicator do: by probes before the first call.
+// Lets ranks find out which ranks hear them, as the ranks of a new Communicator do: by probes
+// before the first call.
 Status CoreEndpoints::set_up_multicast(const scenario::Scenario& scenario) {
   if (!scenario.has_multicast()) return {};
   const auto from = scenario::ranks_of(scenario, scenario.multicast().from());

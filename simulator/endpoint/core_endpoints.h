@@ -1,8 +1,8 @@
 // The shipping protocol core at every rank: a collective::Node for each process, in virtual time,
 // over the simulated network.
 //
-// The first communicator is that of all processes, whose ranks are their numbers. Further ones are
-// made of some of the processes, and each process joins, aborts and leaves them at its own time.
+// The first communicator has all processes, and their numbers are its ranks. Further communicators
+// have some of the processes, and each process joins, aborts and leaves them at its own time.
 //
 // With lanes (Operation.lanes) a process has a node and a socket for each, behind one uplink, as
 // the library has; the first communicator and further ones are lane 0's. Inside, a lane of a
@@ -46,12 +46,12 @@
 
 namespace leeway::sim {
 
-// All ranks' seed, as LEEWAY_SEED: permutations, stochastic rounding and virtual losses of a run
-// with this seed over a real network are the same.
+// All ranks have the same seed, as with LEEWAY_SEED. A run with this seed over a real network has
+// the same permutations, stochastic rounding and virtual losses.
 class CoreEndpoints final : public Endpoints, private PacketReceiver {
  public:
-  // Attaches itself to the network for data and control. Everything referred to outlives it. The
-  // scenario is valid.
+  // Attaches itself to the network for data and control. All arguments outlive it. The scenario is
+  // valid.
   static Result<std::unique_ptr<CoreEndpoints>> make(const scenario::Scenario& scenario,
                                                      std::uint64_t seed, const Topology& topology,
                                                      EventQueue& queue, Network& network);
@@ -71,36 +71,36 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void pause(Instant now, std::uint32_t rank) override;
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
-  // The process is somewhere else from now on, or at another port only. Something is sealed.
+  // Gives the process another address, or only another port. Requires sealing.
   void change_address(std::uint32_t rank, bool port_only);
 
-  // The rank leaves the first communicator, by serving its peers until they are quiet or at once,
-  // and its process ends. `client` hears when it has left. No call of it is open, none follows, and
-  // its process is no member of another communicator.
+  // Makes the rank leave the first communicator, at once or after serving its peers until they are
+  // quiet, and ends its process. `client` hears when it has left. No call of it is open, none
+  // follows, and its process is no member of another communicator.
   void leave(Instant now, std::uint32_t rank, bool at_once, Client& client);
 
   // ---- further communicators; `communicator` 0 is the first one ----
 
-  // Nobody is a member yet. `processes`: by rank. No other communicator has the epoch. Gives its
-  // number.
+  // Adds a communicator that has no members yet, and returns its number. `processes`: by rank. No
+  // other communicator has the epoch.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
-  // The rank becomes a member. Datagrams that its process kept from ranks that are members already
-  // are told to the observer first, as datagrams of this time.
+  // Makes the rank a member. First the observer is told of the datagrams that its process kept from
+  // earlier members, as datagrams of this time.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
-  // As Communicator::abort(): the open call fails before this returns, and its client is told.
-  // Returns true if all its open operations have failed with kCancelled.
+  // The same as Communicator::abort(): the open call fails before this returns, and its client is
+  // told. Returns true if all its open operations have failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
-  // As leave(), but the process goes on.
+  // The same as leave(), but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
 
   const collective::Engine& engine(std::uint32_t rank) const {
     return communicators_[0].seats[rank].member->engine();
   }
   const collective::Node& node(std::uint32_t process) const { return *processes_[process].node; }
-  // No live rank has anything open, confirmations included.
+  // Returns true if no live rank has anything open, confirmations included.
   bool idle() const;
   // Returns null if nothing is sealed.
   const seal::Associations* seals(std::uint32_t process) const {
@@ -116,16 +116,16 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   const seal::Forwarding::Counters& forwarded(std::uint32_t process) const {
     return processes_[process].forwarding.counters();
   }
-  // Datagrams that Operation.inject lost.
+  // Number of datagrams that Operation.inject lost.
   std::uint64_t injected_losses() const { return injected_losses_; }
-  // Datagrams that found a paused rank's socket full.
+  // Number of datagrams that found a paused rank's socket full.
   std::uint64_t socket_losses() const { return socket_losses_; }
 
  private:
   enum class Step : std::uint64_t { pump = 0, wake = 1, arrive = 2 };
 
-  // A datagram at its receiver. `payload` is its place in the network's pool; kNoPayload if its
-  // bytes lie elsewhere. Without contents `bytes` may be the header alone of a datagram of `length`
+  // A datagram that has arrived. `payload` is its place in the network's pool, or kNoPayload if its
+  // bytes lie elsewhere. Without contents, `bytes` may be only the header of a datagram of `length`
   // bytes.
   struct Datagram {
     std::uint32_t from;
@@ -141,12 +141,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t length = 0;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that a process is to send on for others, sealed for its hop; its payload is held.
+  // A datagram that a process is to forward for others, sealed for its hop; its payload is held.
   struct Onward {
     Rank to = kNoRank;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
-    bool is_share = false;  // a word of its own, and nobody's datagram
+    bool is_share = false;  // a message of the relay itself, and no forwarded datagram
   };
   // A process' part in a communicator.
   struct Seat {
@@ -159,7 +159,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::vector<collective::Request> messages;  // requests of the open call
     Call call;
     Client* client = nullptr;  // client of the open call
-    Client* leaver = nullptr;  // to be told that the rank has left
+    Client* leaver = nullptr;  // client that is told when the rank has left
     bool aborted = false;
   };
   struct Communicator {
@@ -180,7 +180,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::optional<impairment::FaultPlan> faults;  // faults of datagrams that arrive here
     std::vector<Seat*> seats;                     // seats whose member is one of the node's
     Instant wake_at =
-        Instant::infinite_future();  // the armed wake-up; an event of another time is void
+        // Time of the armed wake-up; an event of any other time is ignored.
+        Instant::infinite_future();
     Uplink uplink;
     bool pump_due = false;
     bool paused = false;
@@ -188,9 +189,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::vector<Kept> socket;  // datagrams that wait while the process is paused
     std::size_t socket_bytes = 0;
     std::uint64_t socket_losses = 0;
-    std::vector<std::uint32_t> hearers;  // processes that hear its multicast
-    collective::Lobby lobby;             // as the node's own
-    // Pieces that the node puts together, for the observers; by sender
+    std::vector<std::uint32_t> hearers;  // processes that hear this one's multicast
+    collective::Lobby lobby;             // the same contents as in the node's own lobby
+    // Pieces, by sender, that the node puts together as well; here for the observers.
     std::vector<protocol::Pieces> arriving;
   };
 
@@ -256,9 +257,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   Network& network_;
   std::vector<protocol::EndpointConfig> configs_;  // by rank, of the first communicator
   std::vector<Process> processes_;                 // lane by lane
-  std::optional<Addresses> addresses_;             // where something is sealed
+  std::optional<Addresses> addresses_;             // set if datagrams are sealed
   std::deque<Communicator> communicators_;
-  std::vector<Kept> held_;  // by Operation.inject's delay, reordering and duplication
+  // Datagrams that wait because of Operation.inject's delay, reordering or duplication.
+  std::vector<Kept> held_;
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;
   std::vector<std::byte> train_bytes_;  // in a row

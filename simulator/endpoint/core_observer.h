@@ -16,10 +16,11 @@ class CoreObserver {
  public:
   virtual ~CoreObserver() = default;
 
-  // The rank has become a member; told of communicators that are not there from the start.
+  // The rank has become a member. Not called for communicators that are there from the start.
   virtual void on_open(std::uint32_t, const collective::Engine&) {}
 
-  // A datagram that reaches no member of any communicator here: told to the first communicator's.
+  // A datagram reached no member of any communicator of the process. Only the first communicator's
+  // observer is told.
   virtual void on_stray(Instant, std::uint32_t /*process*/) {}
 
   // A datagram of `from`, which may have been one of this communicator's, never reaches `rank`.
@@ -37,7 +38,7 @@ class CoreObserver {
   virtual void on_done(Instant now, std::uint32_t rank, const Call& call,
                        const CallResult& result) = 0;
 
-  // After the engine handled everything of this instant.
+  // The engine has handled everything of this instant.
   virtual void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) = 0;
 };
 

@@ -1,5 +1,6 @@
-// The endpoints at the ranks, which move tensors over the network. Two kinds: the shipping core
-// (core_endpoints.h), and a ring over a transport that recovers every loss (tcp_ring.h).
+// The endpoints at the ranks, which move tensors over the network. There are two kinds: the
+// shipping core (core_endpoints.h), and a ring over a transport that recovers every loss
+// (tcp_ring.h).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,7 @@
 
 namespace leeway::sim {
 
-// One call of one rank: a collective operation, a half of a replica step, or messages that are
-// posted together.
+// One call of a rank: a collective, a half of a replica step, or messages that are posted together.
 enum class CallKind : std::uint8_t {
   all_reduce = 0,
   reduce_scatter = 1,
@@ -31,7 +31,8 @@ enum class CallKind : std::uint8_t {
   reduce = 9,
   barrier = 10,
   messages = 11,  // several sends and receives at once
-  split = 12,     // all ranks tell all how they want to be divided into further communicators
+  // All ranks tell each other how they want to be divided into further communicators.
+  split = 12,
 };
 const char* to_string(CallKind kind);
 
@@ -39,14 +40,14 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
   std::uint64_t bytes = 0;  // bytes of the whole float32 tensor
-  // The operation that the core is asked to do. Null for a ring, which only counts, and for
-  // messages that are operations of their own. Valid until done.
+  // The operation that the core is asked to do; valid until done. Null for a ring, which needs only
+  // sizes, and for messages that are operations of their own.
   const collective::OperationSpec* spec = nullptr;
-  // Uneven blocks: elements that each rank sends each, by sender and by receiver within. Without
-  // entries blocks are even.
+  // Uneven blocks: number of elements that each rank sends to each, by sender, then by receiver.
+  // Without entries blocks are even.
   std::span<const std::size_t> lengths;
-  // For kind messages: all at once, in this order. For an exchange: the messages that make up
-  // `spec`.
+  // Messages of a call of kind messages, all posted at once in this order; or the messages that
+  // make up `spec`, an exchange.
   std::span<const collective::OperationSpec> messages;
 };
 
@@ -73,8 +74,8 @@ struct CallResult {
   const collective::Request* request = nullptr;  // the request that `report` belongs to
 };
 
-// Returns true if there is a result to look at. An exact spread that is incomplete is an error, and
-// leaves what came, with zeros for the rest.
+// Returns true if there is a result to check. An exact spread that is incomplete is an error, but
+// has a result: what came, with zeros for the rest.
 inline bool has_result(const CallResult& result) {
   return result.status.ok() || (result.report != nullptr && !result.report->complete);
 }
@@ -84,22 +85,22 @@ class Endpoints {
   class Client {
    public:
     virtual ~Client() = default;
-    // Once for every call that was submitted. The client may submit the next one from here.
+    // Called once for every call that was submitted. The client may submit the next one from here.
     virtual void on_done(Instant now, std::uint32_t rank, const CallResult& result) = 0;
-    // The rank has left the group: its process has ended.
+    // Called when the rank has left the group and its process has ended.
     virtual void on_left(Instant, std::uint32_t) {}
   };
 
   virtual ~Endpoints() = default;
 
-  // A rank has one call open at a time.
+  // Submits a call. A rank has one call open at a time.
   virtual void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) = 0;
 
-  // An event of EventKind::endpoint is due.
+  // Handles an event of EventKind::endpoint.
   virtual void on_event(const Event& event) = 0;
 
-  // Paused: neither receives nor sends nor wakes, and what arrives waits as in a socket. Dead:
-  // silent for ever.
+  // A paused rank neither receives nor sends nor wakes, and arriving packets wait as in a socket. A
+  // dead rank is silent for ever.
   virtual void pause(Instant now, std::uint32_t rank) = 0;
   virtual void resume(Instant now, std::uint32_t rank) = 0;
   virtual void kill(Instant now, std::uint32_t rank) = 0;

@@ -6,8 +6,8 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's: a chunk is at least two slices, so that one can be sent while the next comes, and a slice
-// at most 1 MiB.
+// Gloo's rule: a chunk has at least two slices, so that one can be sent while the next comes. A
+// slice has at most 1 MiB.
 constexpr std::uint64_t kSlicesPerChunkMin = 2;
 constexpr std::uint64_t kSliceBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kElementBytes = 4;

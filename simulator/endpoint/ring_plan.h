@@ -2,9 +2,9 @@
 // in order.
 //
 // all_reduce, reduce_scatter, all_gather: the tensor is cut into one chunk a rank and each chunk
-// into slices. In step s rank r sends chunk r - s and gets chunk r - s - 1. So slice i that it gets
-// is slice i + slices_per_chunk that it sends on; the first chunk is its own. broadcast is a
-// pipeline from rank 0 to the last one: each rank passes on what comes.
+// into slices. In step s rank r sends chunk r - s and gets chunk r - s - 1. So the i-th slice that
+// it gets is the slice number i + slices_per_chunk that it sends; the first chunk that it sends is
+// its own. broadcast is a pipeline from rank 0 to the last one: each rank passes on what comes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class RingPlan {
  public:
   RingPlan() = default;  // a plan without slices
 
-  // Returns nullopt for kinds that no ring is for.
+  // Returns nullopt for kinds of calls that a ring cannot do.
   static std::optional<RingPlan> make(CallKind kind, std::uint64_t bytes, std::uint32_t rank,
                                       std::uint32_t ranks);
 
@@ -41,7 +41,7 @@ class RingPlan {
   std::uint64_t elements_ = 0;
   std::uint64_t chunks_ = 1;  // chunks that the tensor is cut into
   std::uint64_t slices_per_chunk_ = 1;
-  std::uint64_t own_slices_ = 0;  // to be sent before anything came
+  std::uint64_t own_slices_ = 0;  // slices to send before anything came
   std::uint64_t slices_out_ = 0;
   std::uint64_t slices_in_ = 0;
   bool reduces_ = false;

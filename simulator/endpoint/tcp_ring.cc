@@ -9,18 +9,19 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's double buffering: receives posted beyond the slices that are there.
+// Gloo's double buffering: number of receives posted ahead of the slices that have come.
 constexpr std::uint64_t kPostedAhead = 2;
 // Gloo's header of a message on the line.
 constexpr std::uint64_t kNoticeBytes = 32;
 
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
-// Bits of an event's argument for its step; the rest of a deadline's argument is the call.
+// Bits of an event's argument that hold its step. The rest of a deadline's argument is the number
+// of the call.
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
 
-// Numbers of flows: generation, line, which of the two.
+// Parts of a flow's number: its generation, its line, and whether it carries data or notices.
 constexpr int kLineShift = 1;
 constexpr int kGenerationShift = 15;
 constexpr std::uint32_t kLineMask = (1u << (kGenerationShift - kLineShift)) - 1;
@@ -133,8 +134,8 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
                                 options_[number], host);
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
-  // The receiver had opened the call that the sender opens now, and told it to a connection that is
-  // gone.
+  // The receiver had opened this call before the sender did. It said so on a connection that is
+  // gone, so it posts its receives again.
   if (receiver.begun && receiver.calls == nodes_[number].calls) post(now, to, receiver.posted);
 }
 
@@ -142,7 +143,7 @@ void TcpRing::post(Instant now, std::uint32_t rank, std::uint64_t receives) {
   if (receives > 0) lines_[predecessor(rank)].notices->send(now, receives * kNoticeBytes);
 }
 
-// Everything that a rank can do now: post receives, pass on what it has.
+// Does everything that a rank can do now: posts receives and passes slices on.
 void TcpRing::pump(Instant now, std::uint32_t rank) {
   Node& node = nodes_[rank];
   if (!node.begun || given_up(rank)) return;
@@ -307,7 +308,7 @@ void TcpRing::resume(Instant now, std::uint32_t rank) {
   if (node.client != nullptr && now >= node.deadline) expire(now, rank);
 }
 
-// Timers that went off while the rank was paused.
+// Handles timers that went off while the rank was paused.
 void TcpRing::wake_all(Instant now, std::uint32_t rank) {
   Line& out = lines_[rank];
   Line& in = lines_[predecessor(rank)];

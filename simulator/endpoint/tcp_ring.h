@@ -1,4 +1,5 @@
-// A ring over TCP at every rank: what collectives cost whose transport recovers every loss.
+// A ring over TCP at every rank. It shows what collectives cost if the transport recovers every
+// loss.
 //
 // Each rank has a connection to its successor, which stays over all calls, and gets what its
 // predecessor sends. A rank sends a slice only into a receive that its successor has posted, two
@@ -34,30 +35,31 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
                                                const Topology& topology, EventQueue& queue,
                                                Network& network);
 
-  // all_reduce, reduce_scatter, all_gather and broadcast from rank 0; others are done at once with
-  // kUnsupported.
+  // Does all_reduce, reduce_scatter, all_gather, and broadcast from rank 0. Other calls are done at
+  // once with kUnsupported.
   void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
   void on_event(const Event& event) override;
   void pause(Instant now, std::uint32_t rank) override;
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
 
-  // Returns the connection from `rank` to its successor, since it was established.
+  // Returns the present connection from `rank` to its successor.
   const TcpFlow& connection(std::uint32_t rank) const { return *lines_[rank].data; }
 
  private:
   enum class Step : std::uint64_t { begin = 0, deadline = 1, wake_sender = 2, wake_receiver = 3 };
 
-  // From a rank to its successor.
+  // The connections from a rank to its successor.
   struct Line {
     std::unique_ptr<TcpFlow> data;
-    std::unique_ptr<TcpFlow> notices;  // back, of posted receives
+    std::unique_ptr<TcpFlow> notices;  // connection back, for notices of posted receives
     std::uint32_t generation = 0;
-    bool broken = false;             // by the end that gave up a call, or not established yet
+    // Closed by the end that gave up a call, or not established yet.
+    bool broken = false;
     std::uint64_t given_up = 0;      // calls up to this one fail at both ends
-    std::uint64_t notice_bytes = 0;  // delivered, not yet a whole notice
+    std::uint64_t notice_bytes = 0;  // bytes that were delivered and are not a whole notice yet
     std::uint64_t posted = 0;        // receives that the sender knows of and has not used
-    std::uint64_t bytes = 0;         // delivered, not yet a whole slice
+    std::uint64_t bytes = 0;         // bytes that were delivered and are not a whole slice yet
   };
   struct Node {
     Call call;
@@ -72,7 +74,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
     bool begun = false;
     bool paused = false;
     bool dead = false;
-    std::vector<Packet> socket;  // packets that came meanwhile
+    std::vector<Packet> socket;  // packets that came while the rank was paused
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_sent_before = 0;  // bytes sent before the open call
     std::uint64_t repaired_before = 0;
@@ -104,7 +106,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   void wake_all(Instant now, std::uint32_t rank);
   void expire(Instant now, std::uint32_t rank);
   void tear_down(std::uint32_t line, std::uint64_t call);
-  // The open call of a rank failed at a neighbour and will fail here.
+  // Returns true if a neighbour failed the rank's open call, which will fail here, too.
   bool given_up(std::uint32_t rank) const;
   void finish(Instant now, std::uint32_t rank, const Status& status);
 

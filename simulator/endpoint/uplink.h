@@ -14,11 +14,11 @@ namespace leeway::sim {
 
 class Uplink {
  public:
-  // A train. More would put acknowledgements behind data for nothing; TCP's small queues keep about
-  // as much (a millisecond at 500 Mb/s).
+  // Room for one train. More would only put acknowledgements behind data. TCP's small queues keep
+  // about as much (a millisecond at 500 Mb/s).
   static constexpr std::uint64_t kRoomBytes = protocol::TrainBuffer::kTrainBytesMax;
 
-  // Without limits, as long as it is not told whose it is.
+  // Makes an uplink without limits, for use until it is told whose uplink it is.
   Uplink() = default;
   Uplink(const Topology& topology, std::uint32_t rank) : link_(topology.uplink(rank)) {
     if (link_ == kArrived) return;
@@ -27,19 +27,21 @@ class Uplink {
     bits_per_second_ = std::max<std::uint64_t>(line.bits_per_second, 1);
   }
 
-  // Returns true if something may be handed over now. Once it was full it takes nothing before half
-  // of it has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets, not
-  // for each.
+  // Returns true if something may be handed over now. An uplink that was full takes nothing until
+  // half of it has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets,
+  // not for each.
   bool has_room(Instant now, Network& network) {
     if (now < writable_at_) return false;
     if (free_at(now, network) == now) return true;
     writable_at_ = drained_at(now, network, room_ / 2);
     return false;
   }
-  // When it may have room again, unless others use the line; after has_room() was false.
+  // Returns when the uplink may have room again, if others do not use the link. Call it after
+  // has_room() returned false.
   Instant writable_at() const { return writable_at_; }
 
-  // When no more than what it takes at once is left to send; now, if that is so.
+  // Returns when the uplink will have no more to send than it takes at once, or `now` if that is so
+  // already.
   Instant free_at(Instant now, Network& network) const { return drained_at(now, network, room_); }
 
  private:

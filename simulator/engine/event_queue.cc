@@ -1,4 +1,4 @@
-// The rarer half of EventQueue: it runs when no event of this instant is left.
+// The slower half of EventQueue, which runs when no event of this instant is left.
 #include "engine/event_queue.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 namespace leeway::sim {
 namespace {
 
-// A list of up to kShortList events is looked through for its first one before it is spread. Lone
-// far-off timers then become due in one step instead of one step a level.
+// A list of up to kShortList events is searched for its first event before it is spread. A single
+// timer far ahead then becomes due in one step and not in one step per level.
 constexpr int kShortList = 4;
 
 }  // namespace
@@ -17,14 +17,14 @@ EventQueue::EventQueue(std::size_t expected) {
   next_.reserve(expected);
 }
 
-// Moves now() to the next event. The lowest level in use has the earliest ones, because all digits
-// above it are those of now.
+// Moves now() to the next event. The lowest level in use has the earliest events, because their
+// digits above that level equal those of now.
 void EventQueue::advance() {
   advance_until(INT64_MAX);
 }
 
-// As advance() up to a limit: a slot that begins after it stays as it is. Returns false if nothing
-// is due.
+// The same as advance(), but up to a limit: a slot that begins after the limit stays as it is.
+// Returns false if nothing is due.
 bool EventQueue::advance_until(std::int64_t limit_ns) {
   while (due_.first == kNone) {
     const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));
@@ -70,7 +70,7 @@ EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slo
   return list;
 }
 
-// Hangs the events of a reached slot into the levels below, those of this instant into `due_`.
+// Moves the events of a reached slot into the levels below, and those of this instant into `due_`.
 void EventQueue::spread(const List& list) {
   for (std::uint32_t index = list.first; index != kNone;) {
     const std::uint32_t next = next_[index];

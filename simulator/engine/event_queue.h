@@ -1,4 +1,4 @@
-// The simulator's list of things to come: events leave in ascending (time, sequence).
+// The simulator's list of future events: events leave in ascending (time, sequence).
 //
 // Promises:
 //   - Total order. Ties in time leave in the order they were pushed, so a run depends on nothing
@@ -32,7 +32,7 @@ namespace leeway::sim {
 struct Event {
   std::int64_t time_ns = 0;
   std::uint64_t sequence = 0;  // number of the push, from 0
-  // receiver of the event; the queue does not look at this and what follows
+  // receiver of the event; the queue ignores this and the members below
   std::uint32_t target = 0;
   std::uint32_t kind = 0;
   std::uint64_t argument = 0;
@@ -45,25 +45,25 @@ class EventQueue {
   // 2^32 - 1.
   explicit EventQueue(std::size_t expected = 0);
 
-  // Adds an event. `time` is not before now(): the past cannot be changed.
+  // Adds an event. `time` must not be before now(): the past cannot be changed.
   void push(Instant time, std::uint32_t target, std::uint32_t kind, std::uint64_t argument);
 
   // Takes out the next event and advances now() to it. Returns false, with everything unchanged, if
   // none is pending.
   bool pop(Event& event);
 
-  // As pop(), for a caller that follows a real clock. It takes out only events that are due by
-  // `limit`, and never moves now() beyond it, so that events of the time between can still be
-  // pushed.
+  // The same as pop(), for a caller that follows a real clock. It takes out only events that are
+  // due by `limit`, and never moves now() beyond it, so that events of the time between can still
+  // be pushed.
   bool pop_until(Instant limit, Event& event);
 
-  // No event is due before this; exact where few events are pending. Instant::infinite_future() of
-  // an empty queue.
+  // A lower bound of the next event's time; exact if few events are pending.
+  // Instant::infinite_future() if the queue is empty.
   Instant next_not_before() const;
 
   // Visits the next events, at most `count`, nearest first; good until the next push or pop. A
-  // caller can fetch into the cache what they will touch. It looks a few hundred nanoseconds ahead
-  // at most, and later pushes may come before them.
+  // caller can fetch into the cache what these events will touch. It looks a few hundred
+  // nanoseconds ahead at most, and later pushes may come before them.
   template <typename Visitor>
   void look_ahead(int count, Visitor&& visit) const;
 
@@ -74,7 +74,8 @@ class EventQueue {
   Instant now() const { return {static_cast<std::int64_t>(now_ns_)}; }
 
  private:
-  // A time is read as digits of kDigitBits bits, one a level. Measured: README.md.
+  // A time is read as digits of kDigitBits bits, one for each level. The value was chosen by
+  // measurement (README.md).
   static constexpr int kDigitBits = 8;
   static constexpr std::size_t kSlots = std::size_t{1} << kDigitBits;
   static constexpr std::size_t kLevels = (63 + kDigitBits - 1) / kDigitBits;
@@ -103,8 +104,8 @@ class EventQueue {
   void take_first_due(Event& event);
   void spread(const List& list);
 
-  // Every event of the wheels is later than this, and one of level L agrees with it in all digits
-  // above L.
+  // Every event in the wheels is later than this time. An event of level L agrees with it in all
+  // digits above L.
   std::uint64_t now_ns_ = 0;
   List due_;  // events of this very instant
   std::uint64_t next_sequence_ = 0;
@@ -136,7 +137,7 @@ inline void EventQueue::append(List& list, std::uint32_t index) {
   list.last = index;
 }
 
-// The first slot from this one on that holds events; kSlots if none.
+// The first slot at or after this one that holds events; kSlots if there is none.
 inline std::size_t EventQueue::next_occupied(const Level& level, std::size_t from) {
   if (from >= kSlots) return kSlots;
   std::size_t word = from / 64;
@@ -148,7 +149,7 @@ inline std::size_t EventQueue::next_occupied(const Level& level, std::size_t fro
   return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
 }
 
-// Hangs an event that is later than now into the wheels.
+// Puts an event that is later than now() into the wheels.
 inline void EventQueue::file(std::uint32_t index, std::uint64_t time_ns) {
   const int highest_differing_bit = std::bit_width(time_ns ^ now_ns_) - 1;
   const auto level_number = static_cast<std::size_t>(highest_differing_bit) / kDigitBits;

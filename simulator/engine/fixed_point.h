@@ -17,7 +17,7 @@ __extension__ using Wide = unsigned __int128;
 inline constexpr std::uint64_t kOneF63 = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kOneF32 = std::uint64_t{1} << 32;
 
-// a * b for a, b in [0, 1], rounded to nearest.
+// Returns a * b for a, b in [0, 1], rounded to nearest.
 constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((Wide{a} * b + (kOneF63 >> 1)) >> 63);
 }
@@ -27,7 +27,7 @@ constexpr std::uint64_t to_f32(double x) {
   return static_cast<std::uint64_t>(x * 0x1p32);
 }
 
-// The greatest r with r * r <= n, by Newton's method from above.
+// Returns the greatest r with r * r <= n, by Newton's method from above.
 constexpr std::uint64_t floor_sqrt(std::uint64_t n) {
   if (n == 0) return 0;
   std::uint64_t root = std::uint64_t{1} << (std::bit_width(n) + 1) / 2;
@@ -65,7 +65,8 @@ constexpr Table make_log2_table() {
 
 // 2^(i / kIntervals) * 2^32, rounded to nearest but for the roots' own rounding.
 constexpr Table make_exp2_table() {
-  // roots[k] = 2^(2^-(k + 1)) with 2^62 for one: square roots of square roots.
+  // roots[k] is 2^(2^-(k + 1)), with 2^62 standing for 1. Each root is the square root of the one
+  // before it.
   std::array<std::uint64_t, kTableBits> roots{};
   std::uint64_t value = std::uint64_t{1} << 63;
   for (auto& root : roots) {
@@ -92,7 +93,7 @@ constexpr Table make_exp2_table() {
 inline constexpr Table kLog2Table = make_log2_table();
 inline constexpr Table kExp2Table = make_exp2_table();
 
-// `fraction` in [0, 2^32) of the way through the table.
+// `fraction` is how far the value lies between two entries of the table, in [0, 2^32).
 constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) {
   constexpr int kRest = 32 - kTableBits;
   const std::size_t i = fraction >> kRest;
@@ -102,8 +103,8 @@ constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) 
 
 }  // namespace internal
 
-// -log2(n / 2^64) for n > 0, f32 in (0, 64 * 2^32]; at most 1.8e-7 above the true value and never
-// below it by more than 2^-31.
+// Returns -log2(n / 2^64) for n > 0, as f32 in (0, 64 * 2^32]. The result is at most 1.8e-7 above
+// the true value, and at most 2^-31 below it.
 constexpr std::uint64_t negative_log2(std::uint64_t n) {
   const int zeros = std::countl_zero(n);
   const std::uint64_t mantissa = n << zeros << 1 >> 32;  // the fraction of 1.m, leading one dropped
@@ -111,8 +112,8 @@ constexpr std::uint64_t negative_log2(std::uint64_t n) {
          internal::interpolate(internal::kLog2Table, mantissa);
 }
 
-// scale * 2^(x / 2^32), or `limit` if that is less. At most 6e-8 of the result above the true
-// value.
+// Returns scale * 2^(x / 2^32), or `limit` if that is less. The result is at most 6e-8 of itself
+// above the true value.
 constexpr std::uint64_t scale_by_exp2(std::uint64_t scale, std::int64_t x_f32,
                                       std::uint64_t limit) {
   const std::int64_t whole = x_f32 >> 32;  // rounds down, also below zero

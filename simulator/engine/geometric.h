@@ -21,7 +21,7 @@ namespace leeway::sim {
 
 class GeometricDistance {
  public:
-  // Result of a draw without a success in sight: always for p = 0.
+  // The result of a draw if no success is in sight; always so for p = 0.
   static constexpr std::uint64_t kNever = UINT64_MAX;
 
   constexpr explicit GeometricDistance(Probability success) {
@@ -33,10 +33,11 @@ class GeometricDistance {
     }
   }
 
-  // Failures before the next success. Two words of the stream, whatever p is.
+  // Draws the number of failures before the next success. Takes two words of the stream, whatever p
+  // is.
   std::uint64_t draw(RandomStream& stream) const { return invert(stream.u64() >> 1); }
 
-  // The greatest k with u < q^k; u in [0, 2^63).
+  // Returns the greatest k with u < q^k; u is in [0, 2^63).
   constexpr std::uint64_t invert(std::uint64_t u) const {
     if (never_) return kNever;
     std::uint64_t distance = 0;
@@ -51,7 +52,7 @@ class GeometricDistance {
   }
 
  private:
-  std::array<std::uint64_t, 63> powers_{};  // q^(2^j), down to the last one above 0
+  std::array<std::uint64_t, 63> powers_{};  // q^(2^j), down to the last power above 0
   std::size_t count_ = 0;
   bool never_ = false;
 };

@@ -50,7 +50,7 @@ class RandomStream {
         entity_{static_cast<std::uint32_t>(entity), static_cast<std::uint32_t>(entity >> 32)},
         purpose_word_(kSimulatorStream | std::uint32_t{static_cast<std::uint8_t>(purpose)} << 20) {}
 
-  // 32 or 64 uniform bits; the latter are two draws, low half first.
+  // Draw 32 or 64 uniform bits. 64 bits are two draws, the low half first.
   std::uint32_t u32() {
     if (left_ == 0) refill();
     return words_[kWords - left_--];
@@ -60,18 +60,18 @@ class RandomStream {
     return low | std::uint64_t{u32()} << 32;
   }
 
-  // Uniform in 0 .. n - 1, n > 0; every value has exactly the same probability. One word, rarely
-  // more, for n up to 2^32; two beyond.
+  // Draws uniformly from 0 .. n - 1, n > 0; every value has exactly the same probability. Takes one
+  // word, rarely more, for n up to 2^32, and two beyond.
   std::uint64_t below(std::uint64_t n);
 
-  // Uniform in [0, 1), every value a multiple of 2^-53.
+  // Draws uniformly from [0, 1); every value is a multiple of 2^-53.
   double unit53() { return to_unit(u64()); }
 
   // Returns true with probability p, to 2^-63. Two words for every p, so that changing p moves no
   // later draw.
   bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
 
-  // Every order of the elements with equal probability (Fisher and Yates).
+  // Shuffles the elements; every order has equal probability (Fisher and Yates).
   template <typename T>
   void shuffle(std::span<T> elements) {
     for (std::size_t left = elements.size(); left > 1; --left) {
@@ -97,7 +97,7 @@ class RandomStream {
   PhiloxKey key_;
   std::array<std::uint32_t, 2> entity_;
   std::uint32_t purpose_word_;
-  std::uint32_t left_ = 0;  // words of words_ that are unused, the last ones
+  std::uint32_t left_ = 0;  // number of unused words of words_, which are the last ones
   std::uint64_t block_ = 0;
   PhiloxCounter words_{};
 };

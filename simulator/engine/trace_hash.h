@@ -28,22 +28,22 @@ class TraceHash {
     (mix(static_cast<std::uint64_t>(words)), ...);
   }
 
-  // As add(), for words whose number is known at run time only.
+  // The same as add(), for words whose number is known only at run time.
   void add_span(Instant time, std::uint32_t kind, std::uint32_t entity,
                 std::span<const std::uint64_t> words) {
     begin_record(time, kind, entity, words.size());
     for (const std::uint64_t word : words) mix(word);
   }
 
-  // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in that
-  // in which they ended.
+  // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in the
+  // order in which they ended.
   void add_run(const TraceHash& run) { add_run(run.value()); }
   void add_run(std::uint64_t value) {
     mix(value);
     ++records_;
   }
 
-  // May be asked at any time; more may be added afterwards.
+  // May be called at any time; more may be added afterwards.
   std::uint64_t value() const { return finish(state_ ^ records_); }
   // Records and runs added.
   std::uint64_t records() const { return records_; }

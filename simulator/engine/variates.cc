@@ -14,7 +14,8 @@ constexpr SignedWide kHalfF32 = SignedWide{1} << 31;
 
 constexpr auto kLongest = static_cast<std::uint64_t>(kLongestNs);
 
-// -log2 of a uniform number in (0, 1), f32. An odd numerator: never zero, and symmetric.
+// -log2 of a uniform number in (0, 1), f32. Its numerator is odd, so it is never zero, and is
+// distributed symmetrically.
 std::uint64_t negative_log2_of_uniform(RandomStream& stream) {
   return negative_log2(stream.u64() | 1);
 }
@@ -52,7 +53,7 @@ std::int64_t standard_normal_f32(RandomStream& stream) {
     const std::uint64_t s = x_squared + static_cast<std::uint64_t>(y * y);
     if (s == 0 || s >= kDisc) continue;
     const Wide minus_2_ln_f32 = Wide{negative_log2(s << 2)} * kLn2F63 >> 62;
-    // 62 + 39 + 24 bits, and the quotient is at most minus_2_ln * 2^24.
+    // z_squared has at most 62 + 39 + 24 bits, and the quotient is at most minus_2_ln * 2^24.
     const auto z_squared_f56 = static_cast<std::uint64_t>((x_squared * minus_2_ln_f32 << 24) / s);
     const auto z_f32 = static_cast<std::int64_t>(floor_sqrt(z_squared_f56) << 4);
     return x < 0 ? -z_f32 : z_f32;

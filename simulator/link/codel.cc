@@ -8,7 +8,8 @@
 namespace leeway::sim {
 namespace {
 
-// A queue that was dropping this many intervals ago goes on at the rate that was right then.
+// If a queue has dropped packets at most this many intervals ago, it continues at the rate of that
+// time.
 constexpr std::int64_t kRecentIntervals = 16;
 
 }  // namespace
@@ -57,7 +58,7 @@ void Codel::start_dropping(std::int64_t now_ns) {
   last_count_ = count_;
 }
 
-// from + interval / sqrt(count), rounded down.
+// Returns from + interval / sqrt(count), rounded down.
 std::int64_t Codel::control_law(std::int64_t from_ns) const {
   const auto interval = static_cast<std::uint64_t>(interval_ns_);
   return from_ns + static_cast<std::int64_t>(floor_sqrt(interval * interval / count_));

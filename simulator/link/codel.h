@@ -18,8 +18,8 @@ class Codel {
   // `packet_time_ns` is the time of one full packet on the line. interval_ns <= kIntervalMaxNs.
   Codel(std::int64_t target_ns, std::int64_t interval_ns, std::int64_t packet_time_ns);
 
-  // The verdict on a packet dequeued now after it waited for `sojourn_ns`. With `mark` a verdict
-  // is a mark on a packet that is sent all the same.
+  // Returns true if the packet that is dequeued now, after it waited for `sojourn_ns`, should be
+  // dropped. With `mark` it should be marked instead, and is sent.
   bool hit(std::int64_t now_ns, std::int64_t sojourn_ns, bool mark);
 
   static constexpr std::int64_t kIntervalMaxNs = 4'000'000'000;  // its square fits 64 bits
@@ -38,7 +38,7 @@ class Codel {
   std::int64_t drop_next_ns_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t last_count_ = 0;
-  // The last packet was dropped while dropping_: the next one moves drop_next_ns_ on.
+  // The last packet was dropped while dropping_, so the next one moves drop_next_ns_ on.
   bool dropped_ = false;
 };
 

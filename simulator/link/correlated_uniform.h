@@ -1,6 +1,6 @@
 // netem's correlated random number: x' = (1 - rho) u + rho x in 32-bit fixed point, u uniform
-// (get_crandom in Linux's sch_netem.c). Its autocorrelation at lag k is rho^k. Only without
-// correlation is it uniform; otherwise it crowds around the middle.
+// (get_crandom in Linux's sch_netem.c). Its autocorrelation at lag k is rho^k. It is uniform only
+// without correlation; otherwise values near the middle are more frequent.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How long a link holds every packet, queueing apart. Asked once per packet, in the order of
-// sending; the answers depend on the options, the seed and the link only. Times are integer ns.
+// How long a link holds every packet, queueing apart. It is asked once per packet, in the order of
+// sending. The answers depend on the options, the seed and the link only. Times are integer ns.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct DelayOptions {
   DelayShape shape = DelayShape::uniform;
   std::int64_t delay_ns = 0;   // 0 to kDelayMaxNs
   std::int64_t jitter_ns = 0;  // 0 to kDelayMaxNs; 0 for table and trace
-  // correlation of one packet's random number with the next's; narrows the distribution as netem's
-  // does
+  // correlation between the random numbers of consecutive packets; narrows the distribution as
+  // netem's does
   double correlation = 0;
   std::vector<std::int64_t> values_ns;  // table: 2 or more, rising, at equal steps of probability
                                         // from the least to the greatest; trace: 1 or more
@@ -38,7 +38,7 @@ struct DelayOptions {
 inline constexpr std::int64_t kDelayMaxNs = 600'000'000'000;  // keeps every product in 64 bits
 inline constexpr std::size_t kDelayValuesMax = std::size_t{1} << 20;  // for the same reason
 
-// Names the parameter that is out of range, its value and its range.
+// The error names the parameter that is out of range, its value and its range.
 Status check_delay(const DelayOptions& options);
 
 class DelayModel {
@@ -46,7 +46,8 @@ class DelayModel {
   static Result<DelayModel> make(const DelayOptions& options, std::uint64_t seed,
                                  std::uint64_t link);
 
-  // When a packet sent now arrives. With keep_order never before the answer to the last call.
+  // Returns when a packet that is sent now arrives. With keep_order that is never before the
+  // previous packet's arrival.
   std::int64_t arrival(std::int64_t now_ns) {
     std::int64_t at = now_ns + next_delay();
     if (keep_order_ && at < last_arrival_ns_) at = last_arrival_ns_;
@@ -66,7 +67,7 @@ class DelayModel {
   bool keep_order_;
   std::int64_t delay_ns_;
   std::int64_t jitter_ns_;
-  const QuantileTable* quantiles_ = nullptr;  // table of the shapes that have one
+  const QuantileTable* quantiles_ = nullptr;  // table of the shape, if the shape has one
   std::vector<std::int64_t> values_ns_;
   std::size_t next_value_ = 0;
   std::int64_t last_arrival_ns_ = INT64_MIN;

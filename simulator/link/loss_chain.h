@@ -1,5 +1,5 @@
-// A Markov chain that loses packets: the common form of independent losses, Gilbert-Elliott, the
-// four states and bursts, both for the run (markov_loss.h) and for its theory (loss_theory.h).
+// A Markov chain that loses packets. Independent losses, Gilbert-Elliott, four states and bursts
+// all have this form. It serves runs (markov_loss.h) and their theory (loss_theory.h).
 //
 // A packet is lost with its state's probability; then the chain moves.
 #pragma once
@@ -14,14 +14,17 @@ struct LossChain {
   static constexpr int kStates = 4;  // unused ones have no way in
   using Row = std::array<double, kStates>;
 
-  Row loss{};                       // P(packet is lost | state)
-  std::array<Row, kStates> move{};  // P(next state | state) of different states; the rest stays
-  Row start{1.0};                   // state of the first packet
+  Row loss{};  // P(packet is lost | state)
+  // P(next state | state) of states other than the present one; the rest is the probability of
+  // staying.
+  std::array<Row, kStates> move{};
+  Row start{1.0};  // state of the first packet
 
   double leave(int state) const;
 };
 
-LossChain chain_of(const RandomLoss& options);  // its correlation left out: that is no such chain
+// Leaves out the correlation, which is not a chain of this kind.
+LossChain chain_of(const RandomLoss& options);
 LossChain chain_of(const GilbertElliott& options);
 LossChain chain_of(const FourState& options);
 LossChain chain_of(const BurstLoss& options);

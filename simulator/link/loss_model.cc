@@ -8,7 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-// Links below, models of a link above.
+// Bits of a name: the link's number is in the lower bits, the model's number above them.
 constexpr int kLinkBits = 48;
 
 // netem's command turns a share into the nearest number of 32 bits.

@@ -1,9 +1,9 @@
 // Which packets of a link are lost.
 //
-// Asked once per packet, in the order in which packets are offered; the answers depend on the
-// options, the seed and the link only. A link may have several models: a packet is lost when any
-// of them says so. Every model is asked about every packet and has a random stream of its own, so
-// that one added or taken away does not change what the others do.
+// It is asked once per packet, in the order in which packets are offered. The answers depend on the
+// options, the seed and the link only. A link may have several models: a packet is lost when any of
+// them says so. Every model is asked about every packet and has a random stream of its own, so that
+// one added or taken away does not change what the others do.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct None {
   bool lost(std::int64_t, std::uint32_t) { return false; }
 };
 
-// netem loses where its number is at most the probability of 32 bits; 0 never does.
+// As in netem, a packet is lost if its 32-bit number is at most the probability; with probability 0
+// none is.
 class Correlated {
  public:
   Correlated(RandomStream random, const RandomLoss& options);
@@ -71,7 +72,7 @@ class List {
   std::uint64_t number_ = 0;
 };
 
-// Relies on times that do not go back.
+// Requires times that do not go back.
 class Window {
  public:
   explicit Window(std::vector<DownTime> windows) : windows_(std::move(windows)) {}
@@ -96,7 +97,7 @@ class Trace {
   }
 
  private:
-  std::shared_ptr<const std::vector<bool>> lost_;  // long, and the same for many links
+  std::shared_ptr<const std::vector<bool>> lost_;  // long, and shared by many links
   std::size_t next_ = 0;
 };
 

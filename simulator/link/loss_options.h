@@ -41,19 +41,19 @@ struct FourState {
   double p14 = 0;
 };
 
-// A Gilbert chain told by its loss ratio and its mean burst in packets, as FaultOptions tells it.
-// A burst shorter than 1 / (1 - loss), the mean of independent losses, means independent.
+// A Gilbert chain given by its loss ratio and its mean burst in packets, as in FaultOptions. A
+// burst shorter than 1 / (1 - loss), the mean of independent losses, means independent.
 struct BurstLoss {
   double loss = 0;
   double burst = 1;
 };
 
-// The nth packet of every n.
+// Loses the nth of every n packets.
 struct EveryLoss {
   std::uint64_t n = 1;
 };
 
-// Packets lost by number, strictly rising.
+// Loses the packets with these numbers, which are strictly rising.
 struct ListLoss {
   std::vector<std::uint64_t> numbers;
 };
@@ -67,7 +67,7 @@ struct WindowLoss {
   std::vector<DownTime> windows;
 };
 
-// Recorded fates, one per packet, true = lost; from the front again after the last.
+// Recorded fates, one per packet (true means lost), repeated from the start after the last.
 struct TraceLoss {
   std::vector<bool> lost;
 };
@@ -80,10 +80,10 @@ struct SizeLoss {
 using LossOptions = std::variant<NoLoss, RandomLoss, GilbertElliott, FourState, BurstLoss,
                                  EveryLoss, ListLoss, WindowLoss, TraceLoss, SizeLoss>;
 
-// A longer mean burst, in packets, is an outage: use WindowLoss.
+// Limit on a mean burst, in packets. A longer one is an outage: use WindowLoss.
 inline constexpr double kBurstMax = 1e6;
 
-// Names the parameter that is out of range, its value and its range.
+// The error names the parameter that is out of range, its value and its range.
 Status check_loss(const LossOptions& options);
 
 }  // namespace leeway::sim

@@ -35,14 +35,15 @@ Row only_lost(Row row, const LossChain& chain) {
   return row;
 }
 
-// States of the first packets of bursts, not normalised: a receipt, a move, a loss.
+// States in which bursts start, not normalised: a received packet, a move, a lost packet.
 Row burst_starts(const LossChain& chain) {
   Row received = stationary_states(chain);
   for (int i = 0; i < kStates; ++i) received[i] *= 1 - chain.loss[i];
   return only_lost(times(received, transitions(chain)), chain);
 }
 
-// Ends the sum over lags: below this, the remainder of a geometric tail is lost in rounding.
+// The sum over lags ends at terms below this: what remains of a geometric tail is then less than
+// rounding.
 constexpr double kNegligible = 1e-9;
 constexpr std::uint64_t kLagsMax = 10'000'000;
 
@@ -58,7 +59,8 @@ Row stationary_states(const LossChain& chain) {
     const Matrix base = power;
     for (int i = 0; i < kStates; ++i) {
       power[i] = times(base[i], base);
-      const double sum = total(power[i]);  // 1 but for rounding, which squaring would amplify
+      // The sum would be 1 without rounding, which squaring would amplify.
+      const double sum = total(power[i]);
       for (double& value : power[i]) value /= sum;
     }
   }

@@ -24,7 +24,7 @@ Cumulative cumulative(const LossChain::Row& weights, double total) {
   return below;
 }
 
-// Up to the last state with a way in: a state takes a kilobyte.
+// Counts states up to the last one that can be entered, because each takes a kilobyte.
 int count_states(const LossChain& chain) {
   int count = 1;
   for (int to = 1; to < LossChain::kStates; ++to) {
@@ -80,7 +80,7 @@ bool MarkovLoss::step() {
 void MarkovLoss::enter(int state) {
   state_ = state;
   const std::uint64_t more = tables_->states[state].leave.draw(random_);
-  stay_ = std::max(more, more + 1);  // "never left" stays never
+  stay_ = std::max(more, more + 1);  // "never left" must not overflow
   gap_ = tables_->states[state].loss.draw(random_);
   plan();
 }

@@ -1,8 +1,8 @@
-// Runs a LossChain by distances: how long the state lasts and how far its next loss is are drawn
-// when they begin, so that a packet which is neither costs one decrement.
+// Runs a LossChain by distances: when a state begins, it is drawn how long it lasts and how far its
+// next loss is. A packet that ends neither distance costs one decrement.
 //
-// Both distances are geometric, hence memoryless: what is left of the distance to a loss may be
-// thrown away when the state changes.
+// Both distances are geometric, hence memoryless: the remaining distance to a loss may be thrown
+// away when the state changes.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace leeway::sim {
 class MarkovLoss {
  public:
   MarkovLoss(RandomStream random, const LossChain& chain);
-  // The same chain from its start, with other draws; the two share their tables.
+  // Makes the same chain from its start, with other draws. The two objects share their tables.
   MarkovLoss(RandomStream random, const MarkovLoss& like);
 
   bool lost(std::int64_t, std::uint32_t) {
@@ -54,8 +54,8 @@ class MarkovLoss {
   std::shared_ptr<const Tables> tables_;
   int state_ = 0;
   std::uint64_t quiet_ = 0;  // packets that are certainly received
-  std::uint64_t stay_ = 0;   // packets of this state after those
-  std::uint64_t gap_ = 0;    // packets between those and the next loss, if the state lasts
+  std::uint64_t stay_ = 0;   // packets that follow in this state after the quiet ones
+  std::uint64_t gap_ = 0;    // packets between the quiet ones and the next loss, if the state lasts
 };
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Range checks of the room's parameters. A refusal names the parameter, its value and its range.
+// Range checks of the room's parameters. An error names the parameter, its value and its range.
 #pragma once
 
 #include <cinttypes>
@@ -28,7 +28,7 @@ inline Status check_count(const char* name, std::uint64_t value, std::uint64_t f
                        "%s=%" PRIu64 ": expected %" PRIu64 " to %" PRIu64, name, value, from, to);
 }
 
-// The first of two checks that failed.
+// Returns the first error of two checks.
 inline Status both(Status first, Status second) {
   return first.ok() ? second : first;
 }

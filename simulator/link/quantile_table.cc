@@ -49,7 +49,7 @@ constexpr Knots make_normal() {
   return knots;
 }
 
-// The greatest r with r^3 <= n, for r from 2^17 to 2^20; Newton's method from above.
+// Returns the greatest r with r^3 <= n, for r from 2^17 to 2^20, by Newton's method from above.
 constexpr std::uint64_t floor_cube_root(std::uint64_t n) {
   std::uint64_t root = std::uint64_t{1} << 21;
   for (;;) {

@@ -23,7 +23,7 @@ class QuantileTable {
 
   constexpr explicit QuantileTable(const Knots& knots) : knots_(knots) {}
 
-  // The value with the share u / 2^32 below it, interpolated linearly.
+  // Returns the value below which a share u / 2^32 of all values lies, interpolated linearly.
   constexpr std::int64_t at(std::uint32_t u) const {
     constexpr int kRestBits = 20;
     const std::size_t i = u >> kRestBits;

@@ -18,7 +18,7 @@ std::optional<TraceLine> make_recorded(const QueueOptions& options) {
   return TraceLine(options.deliveries_ns, options.delivery_bytes);
 }
 
-// A recorded line's is the mean over the record.
+// Time of a full packet on the line. For a recorded line it is the mean over the record.
 std::int64_t packet_time(const QueueOptions& options) {
   if (options.deliveries_ns.empty()) {
     return Serializer(options.bits_per_second).send(0, options.codel_packet_bytes);
@@ -53,7 +53,7 @@ Result<Queue> Queue::make(const QueueOptions& options, std::uint64_t seed, std::
 
 Queue::Special::Special(const QueueOptions& chosen, const RandomStream& stream)
     : options(chosen), recorded(make_recorded(chosen)), codel(make_codel(chosen)), random(stream) {
-  options.deliveries_ns = {};  // the line has them
+  options.deliveries_ns = {};  // the line has its own copy
 }
 
 Queue::Queue(const QueueOptions& options, const RandomStream& random)
@@ -73,7 +73,7 @@ std::int64_t Queue::start_of(std::int64_t now_ns) {
   return special_->recorded ? special_->recorded->start(now_ns) : line_.start(now_ns);
 }
 
-// The ramp in integers: u < probability * (found - min) / (max - min).
+// Applies RED's ramp in integers: u < probability * (found - min) / (max - min).
 bool Queue::hit_by_red() {
   const QueueOptions& options = special_->options;
   const std::uint64_t found = waiting_.bytes();
@@ -92,7 +92,7 @@ Passage Queue::trim(std::int64_t now_ns, std::uint32_t bytes) {
   return send(now_ns, rest, rest < bytes ? QueueFate::trimmed : QueueFate::sent);
 }
 
-// CoDel judges a packet when the line takes it, which is known already.
+// CoDel judges a packet at the time when the line takes it. That time is known already.
 Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark) {
   if (std::optional<Codel>& codel = special_->codel) {
     const std::int64_t start = start_of(now_ns);

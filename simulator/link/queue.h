@@ -1,6 +1,6 @@
-// A queue before a line of fixed or recorded capacity, as arithmetic: a packet's fate and the time
-// its last bit is out are known when it comes, because nothing that comes later can change them in
-// a first-in first-out queue. No event is needed, and a packet costs a division.
+// A queue before a line of fixed or recorded capacity, as arithmetic. A packet's fate, and the time
+// when its last bit is out, are known as soon as it comes: in a first-in first-out queue later
+// packets cannot change them. No event is needed, and a packet costs a division.
 //
 // Promises: departures in the order of arrival, exact to the nanosecond (serializer.h); offered =
 // delivered + dropped in packets at any time.
@@ -31,13 +31,13 @@ enum class QueueFate : std::uint8_t {
 
 struct Passage {
   QueueFate fate = QueueFate::sent;
-  std::int64_t departure_ns = 0;  // last bit out; of no meaning for full and early
-  std::uint32_t bytes = 0;        // sent; fewer than came if trimmed, 0 if dropped
+  std::int64_t departure_ns = 0;  // time when the last bit is out; no meaning for full and early
+  std::uint32_t bytes = 0;        // bytes that are sent; fewer than came if trimmed, 0 if dropped
 
   bool dropped() const { return fate >= QueueFate::full; }
 };
 
-// The packets in a queue and when each leaves it; a ring that grows to what is used of it.
+// The packets in a queue, and when each leaves it: a ring that grows with use.
 class WaitingPackets {
  public:
   void push(std::int64_t until_ns, std::uint32_t bytes) {
@@ -45,7 +45,7 @@ class WaitingPackets {
     ring_[end_++ & mask_] = {until_ns, bytes};
     bytes_ += bytes;
   }
-  // Forgets what has left by now; a packet that leaves now has left.
+  // Forgets the packets that have left by now; a packet that leaves now counts as having left.
   void advance(std::int64_t now_ns) {
     while (first_ != end_ && ring_[first_ & mask_].until_ns <= now_ns) {
       bytes_ -= ring_[first_++ & mask_].bytes;
@@ -74,13 +74,13 @@ class WaitingPackets {
   std::uint64_t bytes_ = 0;
 };
 
-// Two cache lines, unless it does more than drop what does not fit: a run may have thousands, and
-// comes to them in no order.
+// Two cache lines, unless the queue does more than drop what does not fit. A run may have thousands
+// of queues and uses them in no order.
 class alignas(128) Queue {
  public:
   static Result<Queue> make(const QueueOptions& options, std::uint64_t seed, std::uint64_t link);
 
-  // A packet of 1 to Serializer::kBytesMax bytes comes. Times must not go back.
+  // Takes a packet of 1 to Serializer::kBytesMax bytes that comes now. Times must not go back.
   Passage enqueue(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable = false) {
     LEEWAY_ASSERT(bytes > 0 && bytes <= Serializer::kBytesMax);
     waiting_.advance(now_ns);
@@ -89,7 +89,7 @@ class alignas(128) Queue {
     return sent(line_.send(now_ns, bytes), bytes, QueueFate::sent);
   }
 
-  // In the queue now, the packet on the line included. Times must not go back.
+  // Bytes in the queue now, including the packet on the line. Times must not go back.
   std::uint64_t waiting_bytes(std::int64_t now_ns) {
     waiting_.advance(now_ns);
     return waiting_.bytes();
@@ -98,19 +98,19 @@ class alignas(128) Queue {
     waiting_.advance(now_ns);
     return waiting_.packets();
   }
-  // As the last call that had a time left it.
+  // Bytes in the queue, as the last call with a time left them.
   std::uint64_t last_waiting_bytes() const { return waiting_.bytes(); }
 
-  // A packet will come soon; the queue itself is in the cache.
+  // Call it when a packet will come soon, and the queue itself is in the cache.
   void prefetch() const { waiting_.prefetch(); }
 
  private:
-  // All but a line of fixed rate that drops what does not fit.
+  // State of every queue that is more than a line of fixed rate which drops what does not fit.
   struct Special {
     Special(const QueueOptions& options, const RandomStream& random);
 
     QueueOptions options;
-    std::optional<TraceLine> recorded;  // in place of the line of fixed rate
+    std::optional<TraceLine> recorded;  // replaces the line of fixed rate
     std::optional<Codel> codel;
     RandomStream random;
   };

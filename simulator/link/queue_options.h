@@ -21,10 +21,10 @@ struct QueueOptions {
   std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most a day's worth
   std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
 
-  // A packet that does not fit is cut to its first trim_bytes and queued in its place in line if it
-  // fits into max_bytes + trim_room_bytes then. Packets as short as that already may use the room
-  // too. 0 turns trimming off. As in NDP and Ultra Ethernet, but without their priority for cut
-  // packets. Not together with CoDel.
+  // A packet that does not fit is cut to its first trim_bytes. If it then fits into max_bytes +
+  // trim_room_bytes, it is queued in its place in line. Packets that are no longer than trim_bytes
+  // may use this room, too. 0 turns trimming off. As in NDP and Ultra Ethernet, but without their
+  // priority for cut packets. Not together with CoDel.
   std::uint32_t trim_bytes = 0;
   std::uint64_t trim_room_bytes = 0;  // 0 to kQueueBytesMax
 
@@ -45,12 +45,12 @@ struct QueueOptions {
   std::uint32_t codel_packet_bytes = 1500;
 };
 
-// Packets waiting at most; bounds the memory of a queue (16 bytes each, as far as used).
+// Most packets that may wait; bounds the memory of a queue (16 bytes each, as far as used).
 inline constexpr std::uint32_t kQueuePacketsMax = 1u << 20;
 inline constexpr std::size_t kDeliveriesMax = std::size_t{1} << 24;
 inline constexpr std::uint64_t kQueueBytesMax = std::uint64_t{1} << 40;
 
-// Names the parameter that is out of range, its value and its range.
+// The error names the parameter that is out of range, its value and its range.
 Status check_queue(const QueueOptions& options);
 
 }  // namespace leeway::sim

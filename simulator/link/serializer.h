@@ -19,7 +19,7 @@ class Serializer {
     LEEWAY_ASSERT(rate_ > 0 && rate_ <= kRateMax);
   }
 
-  // When a packet that comes now is begun, rounded up.
+  // When a packet that comes now is begun, rounded up to nanoseconds.
   std::int64_t start(std::int64_t now_ns) const { return idle(now_ns) ? now_ns : end(); }
 
   // Sends a packet that comes now; returns when its last bit is out, rounded up.

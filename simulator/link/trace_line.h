@@ -2,8 +2,8 @@
 // bytes, and bytes that are not used then are lost. mahimahi's delivery traces (mm-link) in
 // nanoseconds.
 //
-// A packet may use several opportunities, and several packets one; it has left with its last byte.
-// The list begins again at its last time.
+// A packet may use several opportunities, and several packets one; it has left when its last byte
+// has. The list begins again at its last time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class TraceLine {
   // Times from 0 on, not falling, the last above 0; bytes above 0.
   TraceLine(std::vector<std::int64_t> times_ns, std::uint32_t bytes_each);
 
-  // The opportunity that a packet which comes now begins with.
+  // Returns the time of the opportunity with which a packet that comes now begins.
   std::int64_t start(std::int64_t now_ns) {
     seek(now_ns);
     return time();
@@ -34,8 +34,8 @@ class TraceLine {
   std::vector<std::int64_t> times_ns_;
   std::uint32_t bytes_each_;
   std::int64_t cycle_ns_ = 0;  // begin of this repetition
-  std::size_t next_ = 0;       // the opportunity in use, with ...
-  std::uint32_t left_;         // ... so many bytes left
+  std::size_t next_ = 0;       // the opportunity in use ...
+  std::uint32_t left_;         // ... and how many of its bytes are left
 };
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Which ordered pairs of ranks cannot reach each other, and how many partitions say so.
+// Which ordered pairs of ranks cannot reach each other, and how many partitions block each pair.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class BlockedPairs {
 
   std::uint32_t ranks_;
   std::uint64_t blocked_ = 0;                     // pairs
-  std::vector<std::vector<std::uint16_t>> rows_;  // by from; empty until needed
+  std::vector<std::vector<std::uint16_t>> rows_;  // by sending rank; empty until needed
 };
 
 }  // namespace leeway::sim

@@ -27,7 +27,8 @@ struct HugePages {
     void* const memory = std::aligned_alloc(unit < sizeof(void*) ? sizeof(void*) : unit, whole);
     if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    if (large) (void)madvise(memory, whole, MADV_HUGEPAGE);  // a wish: small pages do, slower
+    // Only a request: small pages work too, but slower.
+    if (large) (void)madvise(memory, whole, MADV_HUGEPAGE);
 #endif
     return static_cast<T*>(memory);
   }

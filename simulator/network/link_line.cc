@@ -5,8 +5,8 @@
 namespace leeway::sim {
 namespace {
 
-// Streams of shared fates and of further delays of a link lie apart from those of links, whose
-// numbers are of 32 bits; the models take up to 48.
+// Names of the random streams of shared fates and of a link's further delays. They differ from the
+// numbers of links, which have 32 bits; the models take names of up to 48 bits.
 constexpr std::uint64_t kFateNames = std::uint64_t{1} << 40;
 constexpr int kDelayNamesShift = 41;
 
@@ -106,7 +106,7 @@ LinkLine::Passage LinkLine::pass(std::int64_t now_ns, Packet& packet) {
   return passage;
 }
 
-// Returns false if the packet is dropped there.
+// Passes the queue. Returns false if the packet is dropped there.
 bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
                        std::int64_t& out_ns) {
   const sim::Passage queued = queue_->enqueue(now_ns, packet.bytes, packet.ecn_capable);

@@ -2,8 +2,8 @@
 // duplication, delays. It has no events, no packets in flight, and no counters: network.h has
 // those.
 //
-// All draws come from streams named by seed, link and purpose, so that one setting more on a link
-// moves the draws of no other, nor those of another link.
+// All draws come from random streams named by seed, link and purpose. So one more setting on a link
+// changes neither the draws of its other settings nor those of another link.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,9 @@ struct LinkTables {
   GeometricDistance duplicate;
   GeometricDistance reorder;
   GeometricDistance corrupt;
-  // Patterns of loss models: of each link, and of a shared fate. Down times are always each link's
-  // own: they follow the clock and not the packets, and links ask at times of their own queues.
+  // Patterns of loss models: one for each link's own losses, one for a shared fate. Down times are
+  // always each link's own, because they follow the clock and not the packets, and each link asks
+  // at the times of its own queue.
   LossModel own_losses;
   LossModel shared_losses;
 };
@@ -50,8 +51,9 @@ class LinkLine {
            Names names);
 
   struct Passage {
-    PacketStep step = PacketStep::sent;  // or why it is lost
-    std::int64_t arrival_ns = 0;         // if not lost
+    // the event at the link's end, or the reason why the packet is lost
+    PacketStep step = PacketStep::sent;
+    std::int64_t arrival_ns = 0;  // if not lost
     bool trimmed = false;
     bool marked = false;
     bool corrupted = false;
@@ -68,15 +70,16 @@ class LinkLine {
   // The packet is changed accordingly: marked, cut, corrupt. Times must not go back.
   Passage pass(std::int64_t now_ns, Packet& packet);
 
-  // From now on nothing is lost but in the queue, and nothing is copied, held back or damaged.
+  // From now on packets are lost only in the queue, and nothing is copied, held back or damaged.
   void set_calm();
 
-  // Packets leave in the order in which they came.
+  // Returns true if packets leave in the order in which they came.
   bool in_order() const { return in_order_; }
-  // Packets leave when they come, all of them.
+  // Returns true if all packets leave when they come.
   bool at_once() const { return at_once_; }
 
-  // A packet will come soon; the second call finds in the cache what the first one fetched.
+  // Call these when a packet will come soon; the second finds in the cache what the first one
+  // fetched.
   void prefetch_queue() const {
     __builtin_prefetch(queue_.get(), 1);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(queue_.get()) + 64, 1);
@@ -85,7 +88,7 @@ class LinkLine {
     if (queue_ != nullptr) queue_->prefetch();
   }
 
-  // In the queue now, the packet on the line included.
+  // Bytes in the queue now, including the packet on the line.
   std::uint64_t waiting_bytes(std::int64_t now_ns) {
     return queue_ == nullptr ? 0 : queue_->waiting_bytes(now_ns);
   }

@@ -30,8 +30,8 @@ class NarrowPairs {
 
  private:
   std::uint32_t ranks_;
-  bool any_ = false;                              // a pair was ever narrow
-  std::vector<std::vector<std::uint32_t>> rows_;  // by from; empty until needed
+  bool any_ = false;                              // a pair was narrow at some time
+  std::vector<std::vector<std::uint32_t>> rows_;  // by sending rank; empty until needed
 };
 
 }  // namespace leeway::sim

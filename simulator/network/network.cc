@@ -8,7 +8,8 @@
 namespace leeway::sim {
 namespace {
 
-// An event's argument: which packet arrives, or that it is the first of a link's list.
+// An event's argument: the packet that arrives, or this number for the first packet of a link's
+// list.
 constexpr std::uint64_t kFirstOfList = UINT64_MAX;
 
 // Looking ahead costs more than it gains where everything is in the cache anyway.
@@ -133,7 +134,7 @@ void Network::send_shared(Instant now, Packet packet, std::span<const std::uint3
   forward(now, place, Deliver::later);
 }
 
-// A partition cuts some of the receivers off.
+// Forwards a shared packet to the receivers that no partition cuts off.
 void Network::forward_unblocked(Instant now, std::uint32_t place,
                                 std::span<const std::uint32_t> receivers) {
   Packet packet = packets_[place].packet;
@@ -156,7 +157,7 @@ void Network::forward_unblocked(Instant now, std::uint32_t place,
   lose(now, PacketStep::blocked, kArrived, place);
 }
 
-// A packet of its own from now on: for some of the receivers.
+// Makes a packet of its own for some of the receivers.
 std::uint32_t Network::branch(Instant now, const Packet& packet) {
   payloads_.hold(packet.payload);
   ++counters_.copied[index_of(packet.traffic)];
@@ -191,7 +192,8 @@ void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) 
   }
 }
 
-// Nobody gets it: lost once for each receiver, so that an observer hears of every one.
+// No receiver gets the packet: counts it as lost once for each receiver, so that an observer hears
+// of every one.
 void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
   Packet packet = packets_[place].packet;
   const std::vector<std::uint32_t> receivers = receivers_of_[packet.word];
@@ -207,8 +209,8 @@ void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t
 
 // -------------------------------------------------------------------------------------------------
 
-// Over the links from here on, as far as they hold nothing up; then onto the next, or to the
-// receiver.
+// Takes the packet over the following links as far as they hold nothing up, then onto the next link
+// or to the receiver.
 void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   while (true) {
     if (packets_[place].packet.shared) [[unlikely]]
@@ -234,8 +236,8 @@ void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   }
 }
 
-// A link that holds nothing up needs no event, but a receiver is not called from within send(),
-// and packets that wait for their event there go first.
+// Returns true if the link needs no event because it holds nothing up. But a receiver must not be
+// called from within send(), and packets that wait for their event on the link go first.
 bool Network::passes_at_once(const Link& link, const Packet& packet, Deliver deliver_when) const {
   if (!link.line.at_once() || link.scheduled) return false;
   if (packet.shared) return deliver_when == Deliver::now;
@@ -329,7 +331,7 @@ std::uint32_t Network::place_of(const Link& link, const Event& event) {
                                         : static_cast<std::uint32_t>(event.argument);
 }
 
-// Onto which the packet goes from the link that it is on; null if it arrives.
+// The link that the packet takes after the one that it is on; null if it arrives.
 const Network::Link* Network::link_after(const Packet& packet) const {
   const LinkId id = topology_->next_link(packet.from, packet.to, packet.hop + 1u);
   return id == kArrived || numbers_[id] == 0 ? nullptr : links_[numbers_[id] - 1].get();
@@ -390,7 +392,7 @@ void Network::lose(Instant now, PacketStep step, LinkId link, std::uint32_t plac
   payloads_.release(packet.payload);
 }
 
-// The payload as its receiver gets it.
+// The payload as its receiver gets it, possibly damaged.
 ByteSpan Network::received(const Packet& packet) {
   const ByteSpan sent = payloads_.get(packet.payload);
   if (!packet.corrupt || sent.empty()) [[likely]]

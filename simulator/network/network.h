@@ -51,8 +51,8 @@ class PacketReceiver {
   virtual ~PacketReceiver() = default;
   // `payload` is empty without one; corruption has been applied. Valid during the call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
-  // Comes soon: a receiver of many may fetch what it will need into the cache. Nothing else may
-  // depend on it, since not every packet is announced.
+  // The packet comes soon: a receiver of many packets may fetch what it will need into the cache.
+  // Nothing else may depend on this call, since not every packet is announced.
   virtual void expect(const Packet&) const {}
 };
 
@@ -69,40 +69,40 @@ class Network {
 
   PayloadPool& payloads() { return payloads_; }
 
-  // Loses packets between these ranks from now on, in this direction, also those in flight (counted
-  // when they would have arrived). unblock() ends that. Calls nest: blocked twice must be unblocked
-  // twice.
+  // From now on loses packets between these ranks in this direction, including those in flight,
+  // which are counted when they would have arrived. unblock() ends that. Calls nest: blocked twice
+  // must be unblocked twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
-  // Loses longer packets of one rank to the other from now on, where they enter. With
-  // NarrowPairs::kAny none is too long. Packets that several receivers share pass.
+  // From now on loses longer packets of one rank to the other, where they enter the network. With
+  // NarrowPairs::kAny none is too long. Shared packets always pass.
   void narrow(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     narrow_.set(from, to, bytes);
   }
 
-  // From now on links lose, copy, hold back and damage nothing that enters them; queues and delays
-  // stay, and so do blocks.
+  // From now on links do not lose, copy, hold back or damage packets that enter them. Queues,
+  // delays and blocks stay.
   void set_calm();
 
-  // A packet enters. Its payload's holder is now the network. Sending to oneself is a broken
-  // contract.
+  // Puts a packet into the network, which then holds its payload. A packet to the sender itself
+  // breaks the contract.
   void send(Instant now, const Packet& packet);
 
-  // One packet for several receivers: it passes a link that their ways share once, and where ways
-  // part the network makes copies, which are from then on packets of their own. There is at least
-  // one receiver, and none is the sender; `packet.to` and `packet.word` do not matter.
+  // Sends one packet to several receivers. It passes a link that their ways share once. Where their
+  // ways part, the network makes copies, which are packets of their own from then on. There is at
+  // least one receiver, and none is the sender; `packet.to` and `packet.word` do not matter.
   void send_shared(Instant now, Packet packet, std::span<const std::uint32_t> receivers);
 
-  // Bytes in the queue of a link, the packet on the line included; 0 for unlimited links. Endpoints
-  // wait with sending while their uplink is full, as a socket would make them.
+  // Bytes in the queue of a link, including the packet on the line; 0 for unlimited links.
+  // Endpoints do not send while their uplink is full, as a socket would make them wait.
   std::uint64_t waiting_bytes(Instant now, LinkId link);
 
-  // An event of EventKind::network is due.
+  // Handles an event of EventKind::network.
   void on_event(const Event& event);
 
-  // Before every event, of whatever kind: fetches into the cache what the next ones will touch.
-  // Changes nothing but speed, in large networks.
+  // Call it before every event of any kind: it fetches into the cache what the next events will
+  // touch. It changes nothing but speed, in large networks.
   void look_ahead() const;
 
   const NetworkCounters& counters() const { return counters_; }
@@ -111,7 +111,7 @@ class Network {
     return under_way_[static_cast<std::size_t>(traffic)];
   }
 
-  // Over every step of every packet.
+  // Hash over every step of every packet.
   const TraceHash& trace() const { return trace_; }
 
  private:
@@ -130,7 +130,7 @@ class Network {
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // A receiver may be called now, or only by an event of its own.
+  // Whether a receiver may be called now, or only by an event of its own.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
@@ -179,7 +179,8 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties
   std::vector<std::unique_ptr<LossModel>> fates_;    // by number of the fate
-  std::vector<std::byte> corrupted_;                 // the payload that is being delivered
+  // The payload that is being delivered, if it is damaged.
+  std::vector<std::byte> corrupted_;
   NetworkCounters counters_;
   std::array<std::uint64_t, kTrafficKinds> under_way_{};
   TraceHash trace_;

@@ -28,15 +28,16 @@ struct Packet {
   std::uint32_t bytes = 0;             // on the line, headers included; at least 1
   std::uint32_t payload = kNoPayload;  // handle in the network's PayloadPool
   std::uint64_t word = 0;              // the endpoint's own
-  std::uint32_t corrupt_bit = 0;       // bit of the payload to flip, modulo its length; if corrupt
-  std::uint16_t hop = 0;               // links behind it
+  // Which bit of the payload to flip, modulo its length; used if corrupt.
+  std::uint32_t corrupt_bit = 0;
+  std::uint16_t hop = 0;  // links behind it
   Traffic traffic = Traffic::data;
   bool ecn_capable : 1 = false;
   bool marked : 1 = false;     // congestion experienced
   bool trimmed : 1 = false;    // cut to its header by a queue
   bool corrupt : 1 = false;    // one bit of the payload is wrong
   bool duplicate : 1 = false;  // a copy that a link made
-  // For several receivers, of whom `to` is one; `word` is the network's then.
+  // The packet is for several receivers, of whom `to` is one; `word` then belongs to the network.
   bool shared : 1 = false;
 };
 static_assert(sizeof(Packet) <= 40);

@@ -22,7 +22,7 @@ class PacketStore {
   struct alignas(64) Place {
     Packet packet;
     std::int64_t arrival_ns = 0;
-    std::uint32_t next = kNone;  // in the list that it is in
+    std::uint32_t next = kNone;  // next place in the same list
   };
 
   // First in, first out. `last` has no meaning while it is empty.
@@ -69,7 +69,7 @@ class PacketStore {
     return place;
   }
 
-  // Soon to be looked at.
+  // Call it when the packet will be used soon.
   void prefetch(std::uint32_t place) const { __builtin_prefetch(places_.data() + place); }
 
   std::size_t used() const { return used_; }

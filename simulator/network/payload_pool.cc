@@ -74,7 +74,7 @@ void PayloadPool::release(std::uint32_t payload) {
   --held_;
 }
 
-// One block more; its places are taken lowest first.
+// Adds a block; its places are taken lowest first.
 void PayloadPool::Shelf::grow() {
   LEEWAY_ASSERT(places.size() < (kNoPayload >> kShelfBits) - kBlockPlaces);
   blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlockPlaces * stride));

@@ -21,15 +21,15 @@ class PayloadPool {
   // Datagrams of up to `bytes_max` bytes.
   explicit PayloadPool(std::size_t bytes_max);
 
-  // Keeps a copy; held once. The longest allowed is bytes_max.
+  // Keeps a copy, which has one holder. `datagram` has at most bytes_max bytes.
   std::uint32_t put(ByteSpan datagram);
-  // Valid while it is held. kNoPayload is an empty one.
+  // Valid while the payload is held. kNoPayload is an empty payload.
   ByteSpan get(std::uint32_t payload) const;
   // Soon to be read.
   void prefetch(std::uint32_t payload) const;
 
-  // One holder more, one holder less; the last gives the place back. kNoPayload is allowed and
-  // means nothing.
+  // Add and remove a holder; the last one gives the place back. kNoPayload is allowed and changes
+  // nothing.
   void hold(std::uint32_t payload);
   void release(std::uint32_t payload);
 
@@ -41,7 +41,8 @@ class PayloadPool {
     std::uint32_t holders = 0;
     std::uint32_t next_free = 0;
   };
-  // All places of one size. A payload's number is its place here and, in the lowest bits, the size.
+  // All places of one size. The lowest bits of a payload's number are the size, the others its
+  // place here.
   struct Shelf {
     std::size_t stride = 0;
     std::vector<std::unique_ptr<std::byte[]>> blocks;

@@ -1,5 +1,5 @@
-// Something that befalls a packet with a small probability: the distance to the next hit is drawn,
-// so that a packet which is spared costs one decrement.
+// An event with a small probability for each packet: the distance to the next hit is drawn, so that
+// a packet without a hit costs one decrement.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class RareHit {
     return true;
   }
 
-  // Further draws about a packet that was hit.
+  // Random stream for further draws about a packet that was hit.
   RandomStream& random() { return random_; }
 
  private:

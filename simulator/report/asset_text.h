@@ -1,4 +1,4 @@
-// The files that every page carries inside, put into the program when it is built.
+// The files that every page contains. They become part of the program when it is built.
 #pragma once
 
 #include <string_view>

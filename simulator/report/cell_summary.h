@@ -17,7 +17,8 @@ struct MeasureSummary {
   Spread spread;  // over seeds
 };
 
-// One invariant over several runs. Failed in one is failed; else passed in one is passed.
+// One invariant over several runs. It failed if it failed in one of them, else it passed if it
+// passed in one.
 struct CheckSummary {
   std::string id;
   std::string title;
@@ -58,7 +59,8 @@ struct CellSummary {
 
   bool passed() const;
   const Spread* find(std::string_view measure) const;
-  // Returns the text of a swept field here, or null if it is not swept, or does not act here.
+  // Returns the text of a swept field in this cell. Null if the field is not swept, or does not act
+  // here.
   const std::string* setting(std::string_view field) const;
   std::vector<LinkSummary> links() const;
 };
@@ -70,7 +72,7 @@ std::vector<const CellRecord*> cells_by_index(std::span<const CellRecord> cells)
 
 // `cells` outlives the result.
 std::vector<CellSummary> summarize(std::span<const CellRecord> cells);
-// All cells' checks put together.
+// The checks of all cells put together.
 std::vector<CheckSummary> all_checks(std::span<const CellSummary> cells);
 // Names of all cells' measures, in order of first appearance.
 std::vector<std::string> measure_names(std::span<const CellSummary> cells);

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits: finer than any pixel, and half the size.
+// Rounds to six digits: finer than any pixel, and half the size of the text.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double unit = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
@@ -77,7 +77,7 @@ std::string charts_json(std::span<const Chart> charts) {
   std::string safe;
   for (const char c : text) {
     if (c == '<') {
-      safe += "\\u003c";  // "<" is found in strings only
+      safe += "\\u003c";  // "<" occurs in strings only
     } else {
       safe += c;
     }

@@ -16,7 +16,8 @@ struct Axis {
   std::vector<std::string> categories;  // names at the positions 0, 1, ... of x, if there are any
 };
 
-// Counted from 0; the page has eight colours and four dashes, the first of them unbroken.
+// Colour and dash of a curve, counted from 0; the page has eight colours and four dashes, of which
+// the first is unbroken.
 struct Stroke {
   std::size_t color = 0;
   std::size_t dash = 0;
@@ -46,7 +47,7 @@ struct Chart {
   };
   Kind kind = Kind::lines;
   std::string title;
-  std::string note;  // below the picture: what was left out or put together
+  std::string note;  // text below the picture: what was left out or put together
   std::string by;    // title of the legend
   Axis x;
   Axis y;
@@ -54,7 +55,8 @@ struct Chart {
   std::vector<Mark> marks;
 };
 
-// For a <script type="application/json"> element: no "<" in it; six significant digits.
+// JSON for a <script type="application/json"> element: no "<" in it; numbers have six significant
+// digits.
 std::string charts_json(std::span<const Chart> charts);
 
 }  // namespace leeway::sim

@@ -18,7 +18,8 @@ constexpr std::array kPreferred = {"round_ms.p50", "round_ms.p99", "loss", "good
 constexpr std::string_view kFillsUp = "jain";
 constexpr std::size_t kMeasuresMax = 6;
 constexpr std::size_t kSweepCharts = 6;
-constexpr double kLogFrom = 50;  // largest over smallest value that asks for a logarithmic axis
+// Ratio of largest to smallest value from which an axis is logarithmic.
+constexpr double kLogFrom = 50;
 constexpr std::size_t kBarsMax = 12;
 
 bool known_somewhere(std::span<const CellSummary> cells, std::string_view name) {
@@ -50,7 +51,7 @@ std::vector<double> all_values(std::span<const CellSummary> cells, const std::st
   return values;
 }
 
-// An equal step in a field that spans orders of magnitude shows nothing of its lower end.
+// Equal steps of a field that spans orders of magnitude show nothing of its lower end.
 bool field_wants_log(std::span<const CellSummary> cells, const std::string& field) {
   std::vector<double> values;
   if (!is_number(cells, field)) return false;

@@ -10,13 +10,13 @@
 
 namespace leeway::sim {
 
-// The measures that tell most, the first of them first: columns of the sweep's table.
+// The measures that tell most, in falling order of importance: columns of the sweep's table.
 std::vector<std::string> main_measures(std::span<const CellSummary> cells);
 
-// Main measures over the first swept field with numbers, by another swept one.
+// Charts of the main measures over the first swept field with numbers, by another swept field.
 std::vector<Chart> sweep_charts(std::span<const CellSummary> cells);
 
-// One cell: its rounds in time, its links, its distribution of round times.
+// Charts of one cell: its rounds in time, its links, its distribution of round times.
 std::vector<Chart> cell_charts(const CellSummary& cell);
 
 }  // namespace leeway::sim

@@ -40,7 +40,7 @@ void HtmlTable::head(std::string_view text, bool number) {
   head_ += number ? "<th scope=\"col\" class=\"number\">" : "<th scope=\"col\">";
   for (const char c : text) {
     head_ += escape(std::string_view(&c, 1));
-    if (c == '.') head_ += "<wbr>";  // a field's path is long
+    if (c == '.') head_ += "<wbr>";  // the path of a field may be long
   }
   head_ += "</th>";
 }

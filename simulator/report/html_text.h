@@ -7,7 +7,7 @@
 
 namespace leeway::sim {
 
-// Safe between tags and inside of quoted attributes.
+// Makes a text safe between tags and inside quoted attributes.
 std::string escape(std::string_view text);
 
 // "<p>text</p>", escaped.
@@ -21,10 +21,10 @@ class HtmlTable {
   void head(std::string_view text, bool number = false);
   void begin_row();
   void text(std::string_view text);
-  void name(std::string_view text);  // stays on one line
+  void name(std::string_view text);  // a cell that stays on one line
   void number(std::string_view text);
   void bad_number(std::string_view text);                    // in red
-  void code(std::string_view text);                          // in a fixed-width font
+  void code(std::string_view text);                          // a cell in a fixed-width font
   void badge(std::string_view kind, std::string_view text);  // kind: CSS class of a verdict
   std::string str() &&;
 

@@ -85,7 +85,8 @@ std::string_view unit_of(std::string_view name) {
   return {};
 }
 
-// The unit of the innermost part of a path that has one: "delay_ms.normal.mean" is milliseconds.
+// The unit of the innermost part of a path that has a unit: "delay_ms.normal.mean" is in
+// milliseconds.
 std::string_view unit_of_path(std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = path.rfind('.');
@@ -97,7 +98,7 @@ std::string_view unit_of_path(std::string_view path) {
   return {};
 }
 
-// "kind: best_effort deadline_ms: 2000" as "best effort, deadline ms 2000".
+// Turns "kind: best_effort deadline_ms: 2000" into "best effort, deadline ms 2000".
 std::string spoken_message(std::string_view text) {
   std::string spoken;
   while (!text.empty()) {
@@ -114,7 +115,7 @@ std::string spoken_message(std::string_view text) {
   return spoken;
 }
 
-// "drift.pair_mean_ms" as "Drift: pair mean".
+// Turns "drift.pair_mean_ms" into "Drift: pair mean".
 std::string spoken(std::string_view name) {
   std::string text;
   const std::string_view unit = unit_of(name);
@@ -138,8 +139,7 @@ Label from(const Known& known) {
 
 constexpr std::string_view kComma = ", ";
 
-// The longest part before a comma that all texts begin with, the comma included; no text ends
-// there.
+// The longest common beginning of all texts that ends with a comma. No text may end there.
 std::string shared_begin(const std::vector<Label>& labels) {
   const std::string& first = labels.front().text;
   for (std::size_t comma = first.rfind(kComma); comma != std::string::npos && comma > 0;

@@ -1,4 +1,4 @@
-// Texts for people in place of a measure's or a field's name.
+// Texts for people that stand for a measure's or a field's name.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@
 namespace leeway::sim {
 
 struct Label {
-  std::string text;   // "Round time, p99"; the path of a field that has no words here
+  // Such as "Round time, p99"; the path of a field for which there are no words here.
+  std::string text;
   std::string unit;   // "ms"; empty for plain numbers
-  double factor = 1;  // from the measure to its unit here: 100 for percent
+  double factor = 1;  // factor from the measure to its unit here: 100 for percent
 };
 
 // Several curves in the same axes: "Round time (ms)" with "median" and "p99" in the legend.
 struct SharedLabel {
-  std::string axis;  // common beginning of all texts, and the unit, as far as there are such
+  std::string axis;  // common beginning of all texts, and the unit, where there are such
   std::vector<std::string> curves;
 };
 
@@ -28,10 +29,11 @@ Label label_of(const scenario::Setting& setting);
 // Returns the name of a curve or a row of this value: "5 %", "best effort, 2 s deadline".
 std::string name_of(const scenario::Setting& setting);
 
-// "Round time, p99 (ms)"; the unit alone where there is no text.
+// Returns "Round time, p99 (ms)", or only the unit if there is no text.
 std::string title_of(const Label& label);
 
-// A single label is the axis' alone: its curve has no name.
+// The labels that several curves share on an axis. A single label is the axis' own, and its curve
+// has no name.
 SharedLabel share_axis(const std::vector<Label>& labels);
 
 }  // namespace leeway::sim

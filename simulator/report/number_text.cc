@@ -28,7 +28,7 @@ int magnitude(double value) {
   return value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(value))));
 }
 
-// Commas between groups of three in front of the decimal point.
+// Puts commas between groups of three digits before the decimal point.
 std::string grouped(std::string text) {
   const std::size_t first = text.front() == '-' ? 1 : 0;
   std::size_t at = std::min(text.find('.'), text.size());

@@ -12,19 +12,19 @@ namespace leeway::sim {
 // finite.
 std::string exact_text(double value);
 
-// Nanoseconds as milliseconds, exact: 1500000 is "1.5".
+// Nanoseconds as a text of milliseconds, exact: 1500000 is "1.5".
 std::string milliseconds_text(std::int64_t ns);
 
-// For people: four significant digits, "1,234", "0.001234", "1.234e-07"; "–" for what is not
-// finite.
+// Text for people with four significant digits: "1,234", "0.001234", "1.234e-07"; "–" for a number
+// that is not finite.
 std::string short_text(double value);
-// "12.34 ± 0.12": the error with two digits and the mean as exact as that; without a known error
-// the mean alone.
+// "12.34 ± 0.12": the error has two digits, and the mean as many decimals. If the error is unknown,
+// the text has only the mean.
 std::string short_text(double mean, double error);
 // "1,234,567"
 std::string count_text(std::uint64_t value);
 
-// The number that the whole text is.
+// The number that the text is as a whole; nullopt if it is none.
 std::optional<double> number_of(std::string_view text);
 
 // "0123456789abcdef"

@@ -1,4 +1,4 @@
-// report.html: one page, nothing outside of it.
+// report.html: one page that refers to nothing outside it.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -16,7 +16,7 @@
 namespace leeway::sim {
 namespace {
 
-// The policy lets no browser load anything, whatever a text on the page says.
+// With this content security policy no browser loads anything, whatever a text on the page says.
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en">
 <head>

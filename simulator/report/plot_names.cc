@@ -34,7 +34,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return false;
 }
 
-// Fields that are fixed by --set are no swept ones any more, but no mistake either.
+// A field that --set has fixed is not swept any more, but naming it is no mistake.
 bool is_field(std::string_view path) {
   return scenario::parse_path(*scenario::Scenario::descriptor(), path).ok();
 }

@@ -13,7 +13,8 @@ namespace leeway::sim {
 
 inline constexpr std::string_view kRoundName = "round";
 
-// Over runs, or of their records together for "pooled.…"; a count of 0 where nothing is known.
+// The measure over runs; for "pooled.…" over their records together. The count is 0 if nothing is
+// known.
 Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
 
 // y, then also_y.

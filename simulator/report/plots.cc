@@ -17,23 +17,24 @@ namespace {
 using Runs = std::vector<const RunRecord*>;
 using Plot = scenario::Report::Plot;
 
-constexpr std::size_t kSeriesMax = 16;  // more cannot be told from each other
-// Two values of x closer than this, of the whole width, would share a label.
+constexpr std::size_t kSeriesMax = 16;  // more curves cannot be told from each other
+// Least distance of two values of x, as a fraction of the whole width. Closer ones would share a
+// label.
 constexpr double kApartMin = 0.04;
-constexpr std::size_t kEvenMax = 12;  // values of x that may stand at even distances
+constexpr std::size_t kEvenMax = 12;  // most values of x that may stand at even distances
 
 // A measure that is drawn.
 struct Figure {
   std::string name;
   Label label;
   const RoundColumn* column = nullptr;  // over rounds
-  std::string curve;                    // in the legend; no text for the only curve
+  std::string curve;                    // text in the legend; empty for the only curve
 };
 
 // One point before it is averaged.
 struct Place {
   std::string x_text;  // text of a swept field
-  std::string x_name;  // the text as people read it
+  std::string x_name;  // that text as people read it
   double x = 0;
   Runs runs;
 };
@@ -71,7 +72,7 @@ std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const Cel
   return settings;
 }
 
-// A curve is named by what acts on it only: a TCP ring has no delivery class.
+// A curve is named only by fields that act on it: a TCP ring has no delivery class.
 Curve empty_curve(const Plot& plot, const CellSummary& cell) {
   Curve curve;
   for (const scenario::Setting* setting : curve_settings(plot, cell)) {
@@ -81,7 +82,8 @@ Curve empty_curve(const Plot& plot, const CellSummary& cell) {
   return curve;
 }
 
-// Cells by `by`, and within it by x; each cell its own place where x is a measure.
+// Groups cells by `by`, and within a group by x. If x is a measure, each cell has a place of its
+// own.
 std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<Curve> curves;
   for (const CellSummary& cell : cells) {
@@ -103,7 +105,7 @@ std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cell
   return curves;
 }
 
-// Where x does not act on a curve, its only place stands at every x.
+// If x does not act on a curve, the curve's only place is repeated at every x.
 void spread_out(std::vector<Curve>& curves) {
   std::vector<Place> places;
   for (const Curve& curve : curves) {
@@ -131,8 +133,8 @@ bool are_crowded(const std::vector<double>& values) {
   return false;
 }
 
-// Numbers of the places, or names at even distances where a text is no number, or numbers would lie
-// on one another: those are returned.
+// Places the values of x by their numbers. If a text is no number, or numbers would lie on one
+// another, places them at even distances and returns their names.
 std::vector<std::string> number_places(std::vector<Curve>& curves, double factor, bool log) {
   std::vector<Place> places;  // each x once
   for (const Curve& curve : curves) {
@@ -168,8 +170,9 @@ std::string curve_name(const Curve& curve, const Figure& figure) {
   return curve.name + ", " + figure.curve;
 }
 
-// A colour for each value of `by` and a dash for each measure; without `by` every measure has its
-// colour, and only what is predicted is dashed, each in its way: often it lies on what is measured.
+// Gives each value of `by` a colour and each measure a dash. Without `by` each measure has a
+// colour, and only predicted measures are dashed, each in its own way, because they often lie on
+// the measured ones.
 std::optional<Stroke> stroke_of(std::size_t curve, const Chart& chart, std::size_t figure,
                                 const std::vector<Figure>& figures) {
   if (figures.size() == 1) return std::nullopt;
@@ -201,7 +204,7 @@ void add_note(Chart& chart, const std::string& sentence) {
   chart.note += (chart.note.empty() ? "" : " ") + sentence;
 }
 
-// Keeps evenly chosen values of `by` where there are too many, each with all its measures.
+// If there are too many values of `by`, keeps evenly chosen ones, each with all its measures.
 void thin_out(std::vector<Curve>& curves, std::size_t figures, Chart& chart) {
   const std::size_t most = std::max<std::size_t>(kSeriesMax / figures, 2);
   if (curves.size() <= most) return;
@@ -219,8 +222,8 @@ bool shows(const Plot& plot, const std::string& field) {
   return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
 }
 
-// Notes the fields that are swept and act but are not shown. A field that varies alone has only its
-// first value there.
+// Notes the fields that are swept and act but are not shown. For a field that varies alone, the
+// picture has only its first value.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<std::string> others;
   for (const std::string& field : swept_fields(cells)) {
@@ -238,7 +241,7 @@ void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSumma
   if (!others.empty()) add_note(chart, "Mean over all values of: " + joined(others, ", ") + ".");
 }
 
-// A percentile that no record lies beyond is the largest record.
+// Notes that a percentile is the largest record, if no record lies beyond it.
 void note_few_records(Chart& chart, const std::vector<Figure>& figures,
                       const std::vector<Curve>& curves) {
   constexpr std::size_t kBeyond = 1000;
@@ -253,7 +256,8 @@ void note_few_records(Chart& chart, const std::vector<Figure>& figures,
 
 Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
                         const std::vector<Figure>& figures, Chart chart) {
-  std::vector<Curve> curves = curves_of(plot, cells);  // x is no setting: one place each
+  // Each cell has a place of its own, because x is no setting.
+  std::vector<Curve> curves = curves_of(plot, cells);
   thin_out(curves, figures.size(), chart);
   chart.x.title = "Round";
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -283,7 +287,8 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
     if (!chart.x.categories.empty() && number_of(swept->value)) {
       add_note(chart, "x is not to scale.");
     } else if (!chart.x.categories.empty()) {
-      chart.kind = chart.y.log ? Chart::Kind::points : Chart::Kind::bars;  // bars begin at zero
+      // Not logarithmic: bars begin at zero.
+      chart.kind = chart.y.log ? Chart::Kind::points : Chart::Kind::bars;
     }
     note_other_fields(chart, plot, cells);
     note_few_records(chart, figures, curves);
@@ -328,7 +333,8 @@ std::string default_title(const Plot& plot, const std::vector<Figure>& figures,
   return y + " over " + in_sentence(x) + (by.empty() ? "" : ", by " + by);
 }
 
-// Fields that vary alone stand at their first value in pictures that do not show them.
+// The cells that a picture shows. A field that varies alone has its first value in pictures that do
+// not show it.
 std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<CellSummary> shown;
   for (const CellSummary& cell : cells) {
@@ -340,7 +346,7 @@ std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSumma
   return shown;
 }
 
-// Returns no figures where x is "round" and a measure is no figure of a round.
+// Returns no figures if x is "round" and one of the measures does not exist for single rounds.
 std::vector<Figure> figures_of(const Plot& plot, std::string& axis_title) {
   const bool rounds = plot.x() == kRoundName;
   std::vector<Figure> figures;

@@ -16,8 +16,8 @@
 namespace leeway::sim {
 
 // Error bars are standard errors over the runs of a point. Cells that differ in nothing that the
-// picture shows are put together, and the note says so. A field that --set has fixed since is no
-// swept one any more: as `by` it is left out; as x there is no picture (no series).
+// picture shows are put together, and the note says so. A field that --set has fixed is not swept
+// any more: `by` leaves it out, and as x it gives no picture (no series).
 Chart draw_plot(const scenario::Report::Plot& plot, std::span<const CellSummary> cells);
 
 // The swept fields, in file order.

@@ -1,4 +1,4 @@
-// From finished runs to the files that people and programs read. Formats: README.md beside this.
+// Makes the files that people and programs read from finished runs. Formats: README.md beside this.
 //
 // All functions are pure: they return texts, and the same records give the same bytes. Cells
 // without a finished run are left out of every output.
@@ -23,10 +23,10 @@ std::string summary_json(const ReportInput& input);
 std::string rounds_csv(std::span<const CellRecord> cells);
 std::string links_csv(std::span<const CellRecord> cells);
 
-// One page without any reference to something outside of it.
+// One page that refers to nothing outside it.
 std::string report_html(const ReportInput& input);
 
-// Over the hashes of all runs, in the order of the grid and of the seeds.
+// Hash over the hashes of all runs, in the order of the grid and of the seeds.
 std::uint64_t trace_hash_of(std::span<const CellRecord> cells);
 
 // Checks that every plot that the scenario asks for names swept fields and measures that exist.

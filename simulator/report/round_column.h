@@ -22,8 +22,8 @@ std::span<const RoundColumn> round_columns();
 // Returns null if there is no column of that name.
 const RoundColumn* find_round_column(std::string_view name);
 
-// A point per round: the mean over runs with its standard error, in the label's unit. Where rounds
-// are more than kPointsMax, neighbours are averaged.
+// A point per round: the mean over runs with its standard error, in the label's unit. If there are
+// more than kPointsMax rounds, neighbours are averaged.
 inline constexpr std::size_t kPointsMax = 400;
 Series over_rounds(const std::string& name, const std::vector<const RunRecord*>& runs,
                    const RoundColumn& column);

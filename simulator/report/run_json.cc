@@ -161,7 +161,8 @@ void from_value(const RunJson& json, Verdict& value) {
   }
   throw std::out_of_range("a verdict is unknown");
 }
-// A file of another machine's ends on a terminal, too.
+// Removes characters that a terminal could take for commands, because the file may come from
+// another machine.
 void from_value(const RunJson& json, std::string& value) {
   value = plain(json.get<std::string>());
 }
@@ -183,7 +184,7 @@ RunJson columns(const std::vector<Record>& records) {
 
 template <typename Record>
 void read_columns(const RunJson& json, std::vector<Record>& records) {
-  // The count is believed only once a column has that many entries.
+  // Reserves memory for this count only once a column has that many entries.
   const std::size_t count = json.at("count").get<std::size_t>();
   each_field(static_cast<Record*>(nullptr), [&](const char* name, auto field) {
     const RunJson& column = json.at(name);
@@ -230,7 +231,7 @@ Result<RunRecord> parse_run_json(std::string_view text) {
   }
   try {
     return read_run(json);
-  } catch (const std::exception& error) {  // JSON's own among them
+  } catch (const std::exception& error) {  // includes JSON's own exceptions
     return Status::error(StatusCode::kInvalidArgument, "the run record is damaged: %s",
                          error.what());
   }

@@ -14,7 +14,8 @@ inline constexpr int kRunFormat = 1;
 
 std::string run_json(const RunRecord& run);
 
-// kInvalidArgument for anything that run_json() did not write: cut, changed or of another format.
+// Returns kInvalidArgument for any text that run_json() did not write: cut, changed or of another
+// format.
 Result<RunRecord> parse_run_json(std::string_view text);
 
 }  // namespace leeway::sim

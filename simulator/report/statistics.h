@@ -9,7 +9,7 @@
 
 namespace leeway::sim {
 
-// Figures of the finite ones among some values; kUnknown where there are too few of them.
+// Statistics of the finite ones among some values; kUnknown where there are too few of them.
 struct Spread {
   std::size_t count = 0;
   double mean = kUnknown;

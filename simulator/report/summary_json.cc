@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNsPerMs = 1e6;
 
-// A setting's text as a number where it is one, so that programs need not parse it.
+// Writes a setting's text as a number if it is one, so that programs need not parse it.
 Json setting_value(const std::string& text) {
   const Json number = Json::parse(text, nullptr, false);
   return number.is_number() ? number : Json(text);

@@ -8,11 +8,12 @@
 
 namespace leeway::sim {
 
-// Cells and main measures. At most kSweepRows rows, and the rest told.
+// Table of cells and main measures. It has at most kSweepRows rows, and says how many more there
+// are.
 inline constexpr std::size_t kSweepRows = 512;
 std::string sweep_table(std::span<const CellSummary> cells);
 
-// One cell: all its measures, and the percentiles of its records.
+// Table of one cell: all its measures, and the percentiles of its records.
 std::string measure_table(const CellSummary& cell);
 std::string percentile_table(const CellSummary& cell);
 

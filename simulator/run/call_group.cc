@@ -22,7 +22,7 @@ CallKind kind_of(OperationKind kind) {
   }
 }
 
-// As the checkers are told of uneven blocks (Call::lengths): every rank's block is the same for
+// Block lengths as the checkers take them (Call::lengths): a rank's block has the same length for
 // all.
 std::vector<std::size_t> lengths_of(const collective::OperationSpec& spec, std::size_t ranks) {
   if (!spec.uneven()) return {};
@@ -42,7 +42,7 @@ CallGroup::CallGroup(Setup setup) : setup_(std::move(setup)) {
   scenario_.mutable_operation()->clear_site_ranks();
   scenario_.mutable_operation()->clear_lanes();
   *scenario_.mutable_checkers() = setup_.scenario.checkers();
-  // The whole call's error is looked at; of parts nobody knows the loss-free result.
+  // I10 is checked for the whole call. Nobody knows the loss-free result of its parts.
   scenario_.mutable_checkers()->add_skip("i10");
   CheckerSetup checked{.processes = setup_.processes,
                        .epoch = setup_.epoch,

@@ -26,7 +26,7 @@ class CallGroup final : public Endpoints::Client {
     std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     Credit* credit;
-    // `process` has one part fewer in progress.
+    // Called when `process` has one part fewer in progress.
     std::function<void(Instant now, std::uint32_t process, const CallResult& result)> on_done;
   };
   // All ranks join it.
@@ -52,7 +52,7 @@ class CallGroup final : public Endpoints::Client {
   std::optional<std::uint32_t> rank_of(std::uint32_t process) const;
 
   const Setup setup_;
-  scenario::Scenario scenario_;  // as if it were alone
+  scenario::Scenario scenario_;  // scenario of the group as if it were alone
   std::uint32_t communicator_ = 0;
   std::unique_ptr<Checkers> checkers_;
 };
@@ -60,11 +60,11 @@ class CallGroup final : public Endpoints::Client {
 // Calls that the library makes of several: by sites, or over lanes.
 class PartedCalls {
  public:
-  // Everything referred to outlives the calls.
+  // The objects with which the calls work. All of them outlive the calls.
   struct Place {
     CoreEndpoints& core;
     Checkers& checkers;  // checkers of the first communicator: for promises of the whole call
-    Watchers& watchers;  // checkers of the others are added
+    Watchers& watchers;  // the checkers of the further communicators are added to these
   };
 
   explicit PartedCalls(Place place) : place_(place) {}
@@ -72,14 +72,14 @@ class PartedCalls {
   PartedCalls& operator=(const PartedCalls&) = delete;
   virtual ~PartedCalls() = default;
 
-  // Returns true if the library parts the rank's call. A call that the library refuses is refused
-  // by the engine, too.
+  // Returns true if the library splits the rank's call into parts. A call that the library refuses
+  // is refused by the engine, too.
   virtual bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const = 0;
-  // A rank has one call open at a time.
+  // Submits a call. A rank has one call open at a time.
   virtual void submit(Instant now, std::uint32_t rank, const Call& call,
                       Endpoints::Client& client) = 0;
 
-  // Groups beside the first communicator.
+  // Groups other than the first communicator.
   const std::vector<std::unique_ptr<CallGroup>>& groups() const { return groups_; }
 
  protected:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kNsPerMs = 1e6;
-// The best threshold of the model is looked for in such steps, of a second.
+// Step in seconds by which the search for the model's best threshold goes.
 constexpr double kPredictionStep = 0.005;
 
 // The model knows one kind of worker.
@@ -41,10 +41,10 @@ struct ComputeBook::Totals {
   double compute_ns = 0;  // time of the slowest ranks
   double completed = 0;
   double planned = 0;
-  double threshold_ns = 0;  // sum over ranks and rounds
+  double threshold_ns = 0;  // sum of thresholds over ranks and rounds
   double thresholds = 0;
 
-  // Mean; without one, a threshold that nothing reaches.
+  // Mean threshold. If there was none, a threshold that nothing reaches.
   double threshold_s() const {
     return thresholds > 0 ? threshold_ns / thresholds / kNsPerSecond : HUGE_VAL;
   }

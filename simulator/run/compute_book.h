@@ -1,9 +1,9 @@
 // Effects of compute thresholds on a run's steps: how much work is left undone, how long steps
 // last, and how long the same steps would have lasted without a threshold.
 //
-// The twin without a threshold needs no run of its own: every micro-batch is drawn whether it is
-// computed or not. So a round of the twin is this run's round, prolonged by the work that its
-// slowest rank would have gone on with.
+// The same steps without a threshold need no run of their own, because every micro-batch is drawn
+// whether it is computed or not. A round without a threshold is this run's round, prolonged by the
+// work that its slowest rank would have continued with.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ComputeBook {
  public:
   explicit ComputeBook(const scenario::Scenario& scenario) : scenario_(scenario) {}
 
-  // A rank begins to compute a round.
+  // Call it when a rank begins to compute a round.
   void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
 
   // Returns "compute....", over the finished rounds in which a threshold was in force, or over all
@@ -31,9 +31,10 @@ class ComputeBook {
  private:
   struct Round {
     std::int64_t first_begin_ns = INT64_MAX;
-    std::int64_t last_end_ns = 0;       // the slowest rank's compute
-    std::int64_t last_full_end_ns = 0;  // last end without a threshold
-    std::int64_t threshold_ns = 0;      // sum over ranks
+    std::int64_t last_end_ns = 0;  // when the slowest rank ended its compute
+    // When the slowest rank would have ended without a threshold.
+    std::int64_t last_full_end_ns = 0;
+    std::int64_t threshold_ns = 0;  // sum over ranks
     std::uint64_t completed = 0;
     std::uint64_t planned = 0;
     std::uint32_t ranks = 0;

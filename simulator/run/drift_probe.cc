@@ -36,8 +36,8 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Rounds depend on each other through the ages of copies; means of batches that are long against
-// any age do not.
+// Rounds depend on each other through the ages of copies. Means of batches do not, if a batch is
+// long compared with any age.
 double standard_error(std::span<const double> rounds) {
   const std::size_t length = rounds.size() / kBatches;
   if (length == 0) return kUnknown;

@@ -24,7 +24,7 @@ class DriftProbe {
  public:
   DriftProbe(const scenario::Scenario& scenario, std::size_t elements);
 
-  // `rank` returned from the broadcast of `round`.
+  // Call it when `rank` returned from the broadcast of `round`.
   void on_broadcast(std::uint32_t rank, std::uint32_t round, std::span<const float> parameters,
                     const ReplicaRank& replica);
 

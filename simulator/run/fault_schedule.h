@@ -1,7 +1,7 @@
-// When pauses, crashes, partitions and narrow paths of a scenario begin and end.
+// The times at which pauses, crashes, partitions and narrow paths of a scenario begin and end.
 //
-// A fault waits for a rank to submit a round, then for a time. Its events carry its number; what it
-// does to endpoints and network is decided by the run.
+// A fault begins a given time after a rank has submitted a given round. Its events carry its
+// number; the run decides the effect on endpoints and the network.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,10 @@ struct Fault {
       0;
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
-  std::int64_t for_ns = -1;                                         // negative: to the end
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;  // partition, narrow: from, to
-  std::uint32_t bytes = 0;                                          // narrow
+  std::int64_t for_ns = -1;  // negative: lasts until the end
+  // Partition, narrow: pairs of from and to.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;
+  std::uint32_t bytes = 0;  // narrow
   bool begun = false;
 };
 

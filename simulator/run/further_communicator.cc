@@ -13,18 +13,18 @@
 namespace leeway::sim {
 namespace {
 
-// Stream tags of the keyed hash (base/philox.h): epochs, and what the ranks bring.
+// Stream tags of the keyed hash (base/philox.h) for epochs and for the ranks' proposals.
 constexpr std::uint32_t kEpochStream = 0x47000000;
 constexpr std::uint32_t kValueStream = 0x48000000;
 
-// A member with kFailuresMax failed calls in one life aborts it, as a program does that cannot go
-// on.
+// A member with kFailuresMax failed calls in one life aborts the communicator, as a program would
+// that cannot go on.
 constexpr std::uint32_t kFailuresMax = 2;
 
-// A stopped process does nothing. Its pending step is looked at again after this time.
+// A stopped process does nothing. Its pending step is tried again after this time.
 constexpr Duration kPausedAgain = std::chrono::milliseconds(1);
 
-// An event's argument: step, rank, life.
+// An event's argument consists of step, rank and life.
 constexpr int kRankShift = 8;
 constexpr int kLifeShift = 32;
 
@@ -108,7 +108,8 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   return {};
 }
 
-// As in src/api/communicator/splitting.cc: of a split the epoch is what the first rank proposed.
+// As in src/api/communicator/splitting.cc: the epoch of a split is the one that the first rank
+// proposed.
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
   if (life == 0) return first;
@@ -256,8 +257,8 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   push(now + draw(self, entry_.idle_ms()), self, next);
 }
 
-// Afterwards the buffers are its own: it writes into all of them, and looks at the end of the run
-// whether anyone else has.
+// After an abort the buffers belong to the rank again: it writes into all of them, and checks at
+// the end of the run whether anything else has.
 void FurtherCommunicator::abort(Instant now, Rank rank) {
   Member& member = members_[rank];
   if (!member.open || member.leaving) return;
@@ -326,7 +327,7 @@ void FurtherCommunicator::on_death(std::uint32_t process) {
   }
 }
 
-// Rounds that somebody had begun before were touched by faults.
+// Rounds that a member had begun before were touched by faults.
 void FurtherCommunicator::on_faults_over() {
   for (std::uint32_t number = 0; number < lives_.size(); ++number) {
     std::uint32_t first = 0;

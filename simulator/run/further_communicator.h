@@ -1,8 +1,8 @@
-// A communicator of some processes beside the first one of all (scenario.communicator). Its members
-// join, call, abort and leave at their own times, each a process' part of its own.
+// A communicator of some processes besides the first one, which has all processes
+// (scenario.communicator). Its members join, call, abort and leave at their own times.
 //
-// It may be made several times: a member that has left or aborted joins it anew under the next
-// epoch. Each of these lives has checkers of its own; ranks are those within the communicator.
+// It may have several lives: members that have left or aborted join it anew under the next epoch.
+// Each life has checkers of its own. Ranks are those within the communicator.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@
 
 namespace leeway::sim {
 
-// A rank's word to all others in a split: color, key, and a number that may become the epoch.
+// The values that a rank gives to all others in a split: color, key, and a number that may become
+// the epoch.
 using Wish = std::array<std::int32_t, 3>;
 
 class FurtherCommunicator final : private Endpoints::Client {
@@ -30,27 +31,27 @@ class FurtherCommunicator final : private Endpoints::Client {
     EventQueue& queue;
     CoreEndpoints& core;
     Credit* credit;      // credit of the first communicator's checkers
-    Watchers& watchers;  // its checkers are added
-    // A member has nothing left to do.
+    Watchers& watchers;  // the communicator's checkers are added to these
+    // Called when a member has nothing left to do.
     std::function<void(Instant now, std::uint32_t process)> on_finished;
   };
 
-  // The `number`-th of the scenario, which is valid. Everything referred to outlives it.
+  // Makes the `number`-th communicator of the scenario, which is valid. All arguments outlive it.
   static Result<std::unique_ptr<FurtherCommunicator>> make(const scenario::Scenario& scenario,
                                                            std::uint64_t seed, int number,
                                                            Place place);
 
   const scenario::Communicator& entry() const { return entry_; }
-  // Returns the process's rank there, or kNoRank if it is no member.
+  // Returns the process's rank in the communicator, or kNoRank if it is no member.
   Rank rank_of(std::uint32_t process) const;
-  // Returns the process's word in the split that makes this communicator.
+  // Returns the values that the process gives in the split that makes this communicator.
   Wish wish_of(std::uint32_t process) const;
 
-  // The process may join from now on.
+  // Lets the process join from now on.
   void begin(Instant now, std::uint32_t process);
   // Returns true if the process has begun, and has something left to do.
   bool is_busy(std::uint32_t process) const;
-  // An event of EventKind::member.
+  // Handles an event of EventKind::member.
   void on_event(const Event& event);
   void on_pause(Instant now, std::uint32_t process);
   void on_resume(Instant now, std::uint32_t process);
@@ -72,7 +73,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   struct Life {
     std::uint32_t communicator = 0;  // number of the endpoints' communicator
     std::unique_ptr<Checkers> checkers;
-    bool orderly = true;  // nobody has aborted it or died
+    bool orderly = true;  // no member has aborted or died
   };
   struct Member {
     bool begun = false;
@@ -119,7 +120,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   const std::uint64_t seed_;
   const int number_;
   Place place_;
-  scenario::Scenario scenario_;  // as if it were alone
+  scenario::Scenario scenario_;  // scenario of the communicator as if it were alone
   std::vector<Rank> processes_;  // by rank
   std::optional<OperationPlan> plan_;
   std::optional<MessagePlan> messages_;

@@ -38,7 +38,8 @@ struct Totals {
   std::uint64_t expected = 0, arrived = 0, arrived_first = 0, bytes_sent = 0, cuts = 0, failed = 0;
   double contributors = 0;
   double error = 0, value = 0;
-  std::size_t reductions = 0, errors = 0, whole = 0;  // whole: rounds without a failed call
+  // Whole: number of rounds without a failed call.
+  std::size_t reductions = 0, errors = 0, whole = 0;
 };
 
 Totals totals_of(const std::vector<RoundRecord>& rounds) {

@@ -1,4 +1,4 @@
-// Figures of a run, made from its books.
+// Measures of a run, made from its books.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& boo
 void append_percentiles(const std::string& name, std::vector<double> values,
                         std::vector<Measure>& out);
 
-// How old the blocks were that ranks held, over all of a run's broadcasts.
+// Statistics of the ages of the blocks that ranks held, over all broadcasts of a run.
 std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas);
 
 // Returns the records of links that a packet came to.

@@ -18,8 +18,8 @@ constexpr std::uint32_t kEmptyEvery = 16;
 // Most messages that a rank sends itself in an exchange.
 constexpr std::uint32_t kOwnMax = 3;
 
-// Pairs that are drawn for each message that a rank may have. A pair with a full rank gives no
-// message.
+// Number of pairs drawn for each message that a rank may have. A pair gives no message if one of
+// its ranks has enough.
 constexpr std::uint32_t kTries = 2;
 
 std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
@@ -99,20 +99,22 @@ void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) c
   }
 }
 
-// Holds for all receives of a rank's tag, or for none: a receive from any rank may take the message
-// that another one was meant for. A message of a rank to itself is received from itself.
+// All receives of a rank's tag are from any rank, or none is: a receive from any rank may take a
+// message that was meant for another receive. A message of a rank to itself is received from
+// itself.
 bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }
 
-// A receive from any rank must not take what a rank that is ahead sends for a later round: its own
-// message would wait for that round's receive, and two ranks of which this is so for each other
-// would wait for ever. So tags that are received from any rank serve one round.
+// A receive from any rank must not take a message of a later round from a rank that is ahead. The
+// message of this round would then wait for the later round's receive, and two ranks could wait for
+// each other for ever. So a tag that is received from any rank serves one round only.
 std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) const {
   return from_any(message) ? message.tag + round * tags_ : message.tag;
 }
 
-// The rank's messages in any order, but those of one pair and tag as both sides number them.
+// The rank's messages in any order, except that messages of one pair and tag come in the order in
+// which both sides number them.
 std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                     const std::vector<Message>& messages) const {
   std::vector<End> order;

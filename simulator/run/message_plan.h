@@ -1,5 +1,5 @@
 // Which messages the ranks send each other in a round: pairs, sizes and each rank's order of
-// posting, drawn from the run's seed. Those that are one operation may be for the rank itself.
+// posting, drawn from the run's seed. Messages of an exchange may be for the rank itself.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ Duration milliseconds(double ms) {
 }
 
 leeway::Delivery delivery_of(const scenario::Delivery& delivery, bool reduces) {
-  // A tensor that is not summed cannot be estimated from a part. A lossy class is meant for the
-  // sums only, unless asked for.
+  // A tensor that is not summed cannot be estimated from a part of it. So a lossy class applies to
+  // sums only, unless the scenario asks for more.
   const bool exact = !reduces && !delivery.has_kind();
   const auto kind = exact ? leeway::Delivery::Kind::exact : kind_of(delivery.kind());
   const double loss_max = kind == leeway::Delivery::Kind::best_effort ? 1.0 : delivery.loss_max();
@@ -150,7 +150,8 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
   spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
-  std::size_t sent = block * ranks_;  // elements in blocks for all ranks, and in blocks from all
+  // Elements in the blocks for all ranks, and in the blocks from all ranks.
+  std::size_t sent = block * ranks_;
   std::size_t received = sent;
   if (!memory.lengths.empty()) {
     const auto sends = blocks_of(rank, ranks_, memory.lengths, true);
@@ -246,7 +247,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
 
 namespace {
 
-// An element a block: no rule but the length of a flow asks for sizes.
+// Memory with one element a block: only the rule about a flow's length depends on sizes.
 RankMemory small_memory(const scenario::Scenario& scenario) {
   const scenario::Operation& operation = scenario.operation();
   RankMemory memory;

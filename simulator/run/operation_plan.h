@@ -14,7 +14,7 @@ namespace leeway::sim {
 
 class OperationPlan {
  public:
-  // For tensors of `elements` float32. The scenario is valid.
+  // Plans tensors of `elements` float32 values. The scenario is valid.
   static Result<OperationPlan> make(const scenario::Scenario& scenario, std::size_t elements);
 
   // Returns the calls of one round, in this order.
@@ -31,15 +31,16 @@ class OperationPlan {
   };
   OwnBlock own_block(Rank rank, std::span<const std::size_t> lengths) const;
 
-  // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`, which is
-  // empty in a scenario without contents. Not of messages, which a MessagePlan knows.
+  // Returns the operation of a call. Not for messages, which a MessagePlan plans. `weight`: share
+  // of the planned work behind the gradient. Buffers belong to `memory`, which is empty in a
+  // scenario without contents.
   collective::OperationSpec spec(CallKind kind, Rank rank, RankMemory& memory, double weight) const;
 
  private:
   std::vector<CallKind> calls_;
   std::size_t elements_ = 0;
   std::uint32_t ranks_ = 0;
-  CollectiveOptions options_;  // the gradient's, or the only call's
+  CollectiveOptions options_;  // options of the gradient's call, or of the only call
   CollectiveOptions message_options_;
   CollectiveOptions parameter_options_;  // options of replica_broadcast
   bool previous_as_control_ = false;

@@ -1,4 +1,4 @@
-// Numbers of measures. Measures of a run and those pooled over runs must agree.
+// The definition of percentiles, which measures of a run and those pooled over runs share.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace leeway::sim {
 
-// Value of a figure that was not measured: shown as such, and never as a number.
+// Value of a figure that was not measured. It is shown as unknown, and never as a number.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Nearest rank: the least value that at least `thousandths` of all values do not exceed; kUnknown
-// without values. It is a value that occurred, and the same on every machine.
+// Nearest-rank percentile: the least value such that at least `thousandths` of all values do not
+// exceed it. kUnknown without values. It is a value that occurred, and the same on every machine.
 inline double percentile(std::span<const double> ascending, unsigned thousandths) {
   if (ascending.empty()) return kUnknown;
   const std::size_t rank = (ascending.size() * thousandths + 999) / 1000;

@@ -34,7 +34,7 @@ std::span<float> ReplicaRank::owned() {
 
 collective::BroadcastLedger* ReplicaRank::begin_broadcast() {
   std::copy(master_.begin(), master_.end(),
-            own_parameters().begin());  // rounded by the encoding that follows
+            own_parameters().begin());  // rounded by the codec of the broadcast that follows
   return ledger_->begin_broadcast();
 }
 

@@ -15,7 +15,7 @@ namespace leeway::sim {
 
 class ReplicaRank {
  public:
-  // `parameters`: the values that this rank holds, of all shards; stays where it is.
+  // `parameters`: the values of all shards that this rank holds; they stay where they are.
   static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
                                   std::uint32_t ranks, std::span<float> parameters);
 

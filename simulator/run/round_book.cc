@@ -86,7 +86,7 @@ bool RoundBook::complete(std::uint32_t& number) const {
   for (std::size_t rank = 0; rank < dead_.size(); ++rank) {
     if (!dead_[rank] && !open.finished[rank]) return false;
   }
-  if (open.call_ns.empty()) return false;  // all that were in it died
+  if (open.call_ns.empty()) return false;  // all ranks that were in the round died
   number = lowest;
   return true;
 }

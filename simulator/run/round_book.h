@@ -11,8 +11,8 @@
 
 namespace leeway::sim {
 
-// Calls whose times are kept one by one; beyond it every second of them, then every fourth, and so
-// on.
+// Number of calls whose times are kept one by one. If there are more, every second time is kept,
+// then every fourth, and so on.
 inline constexpr std::size_t kCallsKept = std::size_t{1} << 16;
 
 struct OpenRound {
@@ -20,7 +20,7 @@ struct OpenRound {
   RoundValues values;
   std::vector<std::int64_t> call_ns;  // times of ranks that have finished
   std::vector<bool> finished;         // by rank
-  std::vector<bool> failed;           // by rank: a call of it returned an error
+  std::vector<bool> failed;           // by rank: one of its calls returned an error
   double contributors = 0;            // sum over calls with a reduce half
   std::uint32_t reductions = 0;
 };
@@ -29,7 +29,7 @@ class RoundBook {
  public:
   explicit RoundBook(std::uint32_t ranks);
 
-  // Made at the first mention.
+  // The round is made when it is first mentioned.
   OpenRound& round(std::uint32_t number);
 
   void on_begin(Instant now, std::uint32_t round);
@@ -40,10 +40,10 @@ class RoundBook {
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
-  // Finds the lowest open round. Returns true if every live rank has finished it; no later round is
-  // complete before it.
+  // Finds the lowest open round. Returns true if every live rank has finished that round. No later
+  // round can be complete before it.
   bool complete(std::uint32_t& round) const;
-  // Closes it and moves it to the records.
+  // Closes the round and moves it to the records.
   RoundRecord& close(std::uint32_t round);
 
   const std::vector<RoundRecord>& records() const { return records_; }

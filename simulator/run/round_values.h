@@ -18,8 +18,8 @@ class RoundValues {
   // several ranks are kept once.
   void add_result(std::uint32_t rank, std::size_t offset, std::span<const float> result);
 
-  // Every contribution and result is in. reference() is their weighted mean in the order of adding,
-  // as if nothing had been lost.
+  // Call it when every contribution and result has been added. reference() is then the weighted
+  // mean of the contributions in the order of adding, as if nothing had been lost.
   void close();
   std::span<const double> reference() const { return sums_; }
 
@@ -31,7 +31,8 @@ class RoundValues {
   };
   Error error() const;
 
-  // Every result once for each rank that got it, with the part of the reference that it estimates.
+  // Visits every result once for each rank that got it, with the part of the reference that it
+  // estimates.
   void for_each_result(
       const std::function<void(std::uint32_t rank, std::span<const double> reference,
                                std::span<const float> result)>& visit) const;

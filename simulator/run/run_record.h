@@ -10,24 +10,24 @@
 
 namespace leeway::sim {
 
-// One round of all ranks. Times are simulated. A round is from its first submission to its last
-// return.
+// One round of all ranks, in simulated time: from its first submission to its last return.
 struct RoundRecord {
   std::uint32_t round = 0;
-  std::int64_t begin_ns = 0;  // first rank began to compute
+  std::int64_t begin_ns = 0;  // when the first rank began to compute
   std::int64_t first_submit_ns = 0;
-  std::int64_t end_ns = 0;       // last live rank returned
-  std::int64_t call_ns_max = 0;  // longest submission-to-return of a rank
+  std::int64_t end_ns = 0;       // when the last live rank returned
+  std::int64_t call_ns_max = 0;  // longest time from a rank's submission to its return
   std::int64_t call_ns_median = 0;
   std::uint32_t live_ranks = 0;
   std::uint32_t failed_calls = 0;
   std::uint32_t deadline_cuts = 0;
-  std::uint64_t expected = 0;  // data packets, all ranks, both halves
+  std::uint64_t expected = 0;  // data packets of all ranks and both halves
   std::uint64_t arrived = 0;
   std::uint64_t arrived_first = 0;
   std::uint64_t bytes_sent = 0;
-  double contributors_mean = -1;       // negative: no call of the round reduced anything
-  std::uint32_t contributors_min = 0;  // valid in a round with a contributors_mean
+  // Mean number of contributors; negative if no call of the round reduced anything.
+  double contributors_mean = -1;
+  std::uint32_t contributors_min = 0;  // valid if contributors_mean is not negative
   // Squared distance of the result from the loss-free average of this round's contributions, mean
   // over elements and live ranks, and the mean square of that average. Negative if they are not
   // known (endpoint without contents).
@@ -41,7 +41,8 @@ struct RoundRecord {
 struct LinkRecord {
   std::string name;
   LinkCounters counters;
-  double utilisation = 0;  // bits passed over rate x simulated time; NaN for unlimited links
+  // Bits passed, divided by rate and simulated time; NaN for unlimited links.
+  double utilisation = 0;
 };
 
 enum class Verdict : std::uint8_t { passed = 0, failed = 1, skipped = 2, not_applicable = 3 };
@@ -51,7 +52,7 @@ struct CheckRecord {
   std::string id;     // "i1"
   std::string title;  // "conservation: sent = delivered + lost + under way"
   Verdict verdict = Verdict::not_applicable;
-  std::uint64_t checked = 0;  // how many times it was looked at
+  std::uint64_t checked = 0;  // how many times it was checked
   std::uint64_t failures = 0;
   // the violation, with place and time; or why it is skipped or does not apply
   std::string first_failure;

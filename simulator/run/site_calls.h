@@ -23,7 +23,7 @@ namespace leeway::sim {
 
 class SiteCalls final : public PartedCalls {
  public:
-  // All ranks join their communicators. The scenario is valid and has sites; both
+  // All ranks join their site's communicators. The scenario is valid and has sites; both arguments
   // outlive this.
   SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
 

@@ -15,10 +15,10 @@ std::vector<std::size_t> UnevenPlan::lengths(std::uint32_t round) const {
   std::vector<std::size_t> lengths;
   if (!uneven_) return lengths;
   RandomStream random(seed_, round, Purpose::message);
-  const auto draw = [&]() -> std::size_t {  // a quarter of them is empty
+  const auto draw = [&]() -> std::size_t {  // a quarter of the blocks are empty
     return random.below(4) == 0 ? 0 : random.below(longest_ + 1);
   };
-  std::vector<std::size_t> blocks(ranks_);  // one for each rank, where all know them
+  std::vector<std::size_t> blocks(ranks_);  // one length for each rank, which all ranks know
   for (std::size_t& block : blocks) block = draw();
   for (std::uint32_t from = 0; from < ranks_; ++from) {
     for (std::uint32_t to = 0; to < ranks_; ++to) {

@@ -11,12 +11,12 @@ namespace leeway::sim {
 
 class UnevenPlan {
  public:
-  // For tensors of `elements`. The scenario is valid.
+  // Plans tensors of `elements`. The scenario is valid.
   UnevenPlan(const scenario::Scenario& scenario, std::uint64_t seed, std::size_t elements);
 
-  // Returns the elements that each rank sends each in this round's call, its own block included: by
-  // sender, and by receiver within. Returns none where blocks are even. Those of one rank together
-  // fit a tensor.
+  // Returns how many elements each rank sends to each in this round's call, by sender, then by
+  // receiver. A rank's own block is included. Returns no numbers if blocks are even. The blocks of
+  // one rank together fit a tensor.
   std::vector<std::size_t> lengths(std::uint32_t round) const;
 
  private:

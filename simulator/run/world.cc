@@ -110,8 +110,8 @@ void World::stop_running(std::uint32_t rank) {
   if (std::exchange(ranks_[rank].running, false)) --running_;
 }
 
-// A rank that leaves keeps the run going until it has left, and one that is a member of other
-// communicators until it has left these.
+// A rank that leaves keeps the run going until it has left, and until it has left all other
+// communicators that it is a member of.
 void World::end_rounds(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   state.rounds_over = true;
@@ -119,7 +119,7 @@ void World::end_rounds(Instant now, std::uint32_t rank) {
       std::any_of(communicators_.begin(), communicators_.end(),
                   [&](const auto& communicator) { return communicator->is_busy(rank); });
   if (state.leave == nullptr) return busy ? void() : stop_running(rank);
-  if (state.round < scenario_.rounds()) {  // the others' next rounds do not wait for it
+  if (state.round < scenario_.rounds()) {  // the next rounds of the others do not wait for it
     book_.on_death(rank);
     close_rounds(now);
   }
@@ -180,8 +180,8 @@ void World::fill_contribution(std::uint32_t rank) {
   spoil(rank);
 }
 
-// Called after the reference: the error is the distance from the contribution that the rank should
-// have brought.
+// Puts infinities and NaNs into the contribution. Called after the reference took it, so the error
+// is the distance from the contribution that the rank should have brought.
 void World::spoil(std::uint32_t rank) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::array<float, 3> kOdd = {kInfinity, -kInfinity,
@@ -257,9 +257,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   endpoints_->submit(now, rank, call, *this);
 }
 
-// As a rank does that carries work which some owners missed: to each owner another weight, now and
-// then none. With error feedback always some: a rank that weighs nothing keeps its residual, for
-// all owners alike.
+// Draws weights as of a rank that carries work which some owners missed: each owner gets another
+// weight, now and then 0. With error feedback no weight is 0: a rank with weight 0 keeps its
+// residual, for all owners alike.
 void World::draw_owner_weights(std::uint32_t rank) {
   const RankState& state = ranks_[rank];
   std::vector<double>& weights = memory_[rank].owner_weights;

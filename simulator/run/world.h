@@ -31,19 +31,19 @@ namespace leeway::sim {
 
 class World final : private Endpoints::Client {
  public:
-  // `options` and `scenario` outlive it.
+  // `options` and `scenario` outlive the object.
   static Result<std::unique_ptr<World>> make(const scenario::Scenario& scenario, std::uint64_t seed,
                                              const RunOptions& options);
 
-  // To the last round of every live rank, or the end of the simulated time. kCancelled when told to
-  // stop.
+  // Runs to the last round of every live rank, or to the end of the simulated time. Returns
+  // kCancelled when told to stop.
   Result<RunRecord> run();
 
  private:
   struct RankState {
     std::uint32_t round = 0;
-    std::size_t call = 0;  // index among the round's splits, and then among its other calls
-    Wish wish{};           // word in the open split
+    std::size_t call = 0;  // index among the round's splits first, and then among its other calls
+    Wish wish{};           // the values that the rank gives in the open split
     std::vector<Wish> wishes;
     MicroBatches micro_batches;
     double weight = 1;
@@ -51,9 +51,9 @@ class World final : private Endpoints::Client {
     int pauses = 0;                  // pauses that overlap
     bool submit_due = false;         // the compute time ended during a pause
     bool dead = false;
-    bool running = true;  // the run goes on for it
+    bool running = true;  // the run goes on for this rank
     const scenario::Leave* leave = nullptr;
-    bool leave_due = false;  // its time came during a pause
+    bool leave_due = false;  // the time to leave came during a pause
     bool rounds_over = false;
   };
   // Kind of an EventKind::rank event, in its argument.
@@ -119,28 +119,29 @@ class World final : private Endpoints::Client {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Endpoints> endpoints_;
   std::unique_ptr<CrossTraffic> cross_;
-  CoreEndpoints* core_ = nullptr;  // endpoints_, if they are these
+  CoreEndpoints* core_ = nullptr;  // endpoints_, if they are core endpoints
   std::optional<ComputeTimes> compute_;
   std::optional<FaultSchedule> faults_;
   std::optional<OperationPlan> plan_;
   std::optional<MessagePlan> messages_;
   std::optional<UnevenPlan> uneven_;
   std::unique_ptr<Workload> workload_;
-  std::vector<RankMemory> memory_;  // by rank; of each empty without contents
+  std::vector<RankMemory> memory_;  // by rank; each one empty without contents
   std::vector<ReplicaRank> replicas_;
   std::unique_ptr<DriftProbe> drift_;
   std::unique_ptr<Checkers> checkers_;
   Watchers watchers_;
   std::vector<std::unique_ptr<FurtherCommunicator>> communicators_;
   std::vector<std::unique_ptr<PartedCalls>>
-      parted_;  // by sites, over lanes; the first that takes a call
+      parted_;  // calls by sites and over lanes; the first of these that takes a call gets it
 
   std::vector<RankState> ranks_;
   RoundBook book_;
   ComputeBook compute_book_;
-  std::vector<std::uint32_t> open_faults_;  // faults that have an end and have not come to it
+  // Faults that have begun and have an end that has not come yet.
+  std::vector<std::uint32_t> open_faults_;
   bool calm_ = false;
-  bool stopping_ = false;           // no rank begins a round that none has begun
+  bool stopping_ = false;           // no rank begins a round that no other rank has begun
   std::uint32_t rounds_begun_ = 0;  // by any rank
   Status refusal_;  // error of a call that the library refuses whatever the network does
   std::uint64_t events_ = 0;

@@ -12,8 +12,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The schema has these three kinds of numbers. 64-bit integers lose low bits here, far above every
-// limit.
+// Numbers in the schema are of these three kinds. 64-bit integers lose low bits here, but far above
+// every limit.
 double number_at(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& reflection = *message.GetReflection();
   const bool list = field.is_repeated();

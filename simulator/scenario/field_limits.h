@@ -19,7 +19,8 @@ std::string limit_text(const google::protobuf::FieldDescriptor& field);
 // NaN is within no limit. Fields without a limit allow everything.
 bool within_limit(const google::protobuf::FieldDescriptor& field, double value);
 
-// First violation in schema order, at any depth. `path` leads to `message`; empty for a Scenario.
+// Returns the first violation in schema order, at any depth. `path` leads to `message`; it is empty
+// for a Scenario.
 Status check_limits(const google::protobuf::Message& message, const Places& places,
                     FieldPath path = {});
 

@@ -19,7 +19,7 @@ Status refuse(std::string_view path, const std::string& why) {
                        path.data(), why.c_str());
 }
 
-// "[3]" and "[*]"; anything else is no index.
+// Reads "[3]" and "[*]"; any other text is no index.
 bool parse_index(std::string_view text, int& out) {
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   const std::string_view inside = text.substr(1, text.size() - 2);
@@ -32,7 +32,7 @@ bool parse_index(std::string_view text, int& out) {
   return error == std::errc{} && stop == end && out >= 0;
 }
 
-// One step "name" or "name[index]" inside of `message`.
+// Parses one step, "name" or "name[index]", inside `message`.
 Status parse_step(const Descriptor& message, std::string_view path, std::string_view text,
                   FieldStep& out) {
   const std::size_t bracket = text.find('[');

@@ -1,7 +1,7 @@
 // The place of a value in a scenario, as people write it: link[0].loss.gilbert_elliott.p
 //
-// Used by sweeps, --set and every error message. A path names fields only; whether link[7] exists
-// is a question about one scenario and asked by set_field().
+// Used by sweeps, --set and every error message. A path names fields only. Whether link[7] exists
+// depends on the scenario, so set_field() checks that.
 #pragma once
 
 #include <string>
@@ -25,8 +25,9 @@ struct FieldStep {
 };
 using FieldPath = std::vector<FieldStep>;
 
-// Refuses names that the message at this place does not have (naming the nearest), an index where
-// there is no list, a list in the middle without an index, and fields inside of what is no message.
+// Refuses a name that the message does not have (the error gives the nearest one), an index of a
+// field that is no list, a list in the middle of a path without an index, and a field inside a
+// field that is no message.
 Result<FieldPath> parse_path(const google::protobuf::Descriptor& root, std::string_view text);
 
 std::string to_string(const FieldPath& path);

@@ -12,7 +12,7 @@ constexpr std::size_t kListMax = 150;
 
 }  // namespace
 
-// Optimal string alignment: three rows of the usual table.
+// Computes the optimal string alignment distance with three rows of the usual table.
 int edit_distance(std::string_view from, std::string_view to) {
   std::vector<int> before(to.size() + 1), last(to.size() + 1), row(to.size() + 1);
   for (std::size_t j = 0; j <= to.size(); ++j) row[j] = static_cast<int>(j);
@@ -32,7 +32,7 @@ int edit_distance(std::string_view from, std::string_view to) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
   if (name.empty() || name.size() > kNameMax) return {};
-  int best = static_cast<int>(name.size() + 1) / 2;  // at this distance half of it is wrong
+  int best = static_cast<int>(name.size() + 1) / 2;  // at this distance, half of the name is wrong
   std::string nearest;
   for (const std::string& candidate : candidates) {
     const int distance = edit_distance(name, candidate);

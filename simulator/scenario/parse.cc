@@ -26,7 +26,7 @@ std::string error_text(int error) {
   return std::generic_category().message(error);
 }
 
-// At most bytes_max + 1 bytes: the caller sees that there were too many.
+// Reads at most bytes_max + 1 bytes, so that the caller sees if there are too many.
 bool read_some(const std::string& path, std::size_t bytes_max, std::string& out) {
   const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (file == nullptr) return false;

@@ -14,9 +14,9 @@ using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 
-// The texts between quotation marks. Protobuf's parser hands out sentences, not facts, so that the
-// two sentences below are recognised by their wording, which has not changed since 2008. Should it
-// change, the reader loses the suggestion and nothing else (and the golden tests fail).
+// The texts between quotation marks. Protobuf's parser gives errors as sentences. The two sentences
+// below are recognised by their wording, which has not changed since 2008. If it changes, only the
+// suggestion is lost, and the golden tests fail.
 std::vector<std::string> quotations(std::string_view sentence) {
   std::vector<std::string> found;
   std::size_t open = sentence.find('"');
@@ -29,8 +29,8 @@ std::vector<std::string> quotations(std::string_view sentence) {
   return found;
 }
 
-// The sentence names the enumeration's field but not the message it is in; names that are
-// enumerations in several messages offer all their values.
+// The sentence names the enumeration's field, but not the message that has it. If several messages
+// have such a field, the values of all of them are collected.
 void collect_values(const Descriptor& message, std::string_view field_name,
                     std::vector<std::string>& out) {
   for (int i = 0; i < message.field_count(); ++i) {
@@ -65,7 +65,7 @@ bool starts_with(const std::string& text, std::string_view head) {
   return text.rfind(head, 0) == 0;
 }
 
-// A message in our words, and the unknown name in it; without text where the message is Protobuf's.
+// A message in our words, and the unknown name in it. No text if Protobuf's own message is kept.
 struct Translation {
   std::string text;
   std::string name;

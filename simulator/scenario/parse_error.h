@@ -8,8 +8,8 @@
 
 namespace leeway::sim::scenario {
 
-// Unknown fields and names of enumerations get the nearest valid one; every other message is passed
-// on, without what a terminal could take for commands.
+// For an unknown field or enumerator, names the nearest valid one. Other messages are passed on,
+// without characters that a terminal could take for commands.
 std::string explain(const std::string& protobuf_message);
 
 // Line and column from 0; a tab ends at a multiple of 8, as Protobuf counts.
@@ -26,8 +26,8 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   void AddError(int line, int column, const std::string& message) override;
 
   bool any() const { return any_; }
-  // Where in `text`, which was parsed, the error lies. Protobuf reports an unknown name at the
-  // token behind it; this is the place of the name.
+  // The place of the error in `text`, which was parsed. Protobuf reports an unknown name at the
+  // token behind it; this is the place of the name itself.
   TextPlace place(const std::string& text) const;
   std::string explanation() const { return explain(message_); }
 

@@ -1,4 +1,4 @@
-// Where in its file each value of a scenario was written, for error messages.
+// Records where in its file each value of a scenario was written, for error messages.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ class Places {
   Places() = default;
   explicit Places(std::string_view file_name);
 
-  // "two_regions.txtpb:7:3: ", counted from 1. A path that the file does not mention gets the
-  // innermost message around it that it does, or only the file's name.
+  // "two_regions.txtpb:7:3: ", counted from 1. For a path that the file does not mention, the place
+  // is that of the innermost message around it, or only the file's name.
   std::string prefix(const FieldPath& path) const;
   std::string prefix(std::string_view path_text) const;
 
@@ -35,7 +35,7 @@ class Places {
   std::shared_ptr<google::protobuf::TextFormat::ParseInfoTree> tree_;
 };
 
-// A path whose head is cut so that messages keep room for what is wrong.
+// A file's path, cut at its head so that messages have room for the reason.
 std::string short_file_name(std::string_view path);
 
 }  // namespace leeway::sim::scenario

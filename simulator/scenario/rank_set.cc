@@ -12,7 +12,7 @@ namespace {
 
 struct Selection {
   const Scenario& scenario;
-  bool groups_allowed;       // not inside of a group: groups are made of ranks
+  bool groups_allowed;       // false inside a group, because groups consist of ranks
   std::vector<bool> chosen;  // by rank
 };
 

@@ -17,7 +17,8 @@ Status refuse(const std::string& why) {
   return Status::error(StatusCode::kInvalidArgument, "%s", why.c_str());
 }
 
-// factor^exponent. Repeated multiplication: pow() may differ by a bit between libraries.
+// Computes factor^exponent by repeated multiplication, because pow() may differ by a bit between
+// libraries.
 double power(double factor, std::uint32_t exponent) {
   double product = 1.0;
   for (std::uint32_t i = 0; i < exponent; ++i) product *= factor;
@@ -61,7 +62,7 @@ bool is_whole(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
 }
 
-// Half up; exact below 2^53, and limits end far below.
+// Rounds halves up; exact below 2^53, and limits are far below that.
 double rounded(double value) {
   const auto down = static_cast<double>(static_cast<std::int64_t>(value));
   return value - down >= 0.5 ? down + 1 : down;
@@ -90,7 +91,7 @@ struct Axis {
   FieldPath path;
   std::vector<std::string> values;
   std::string title;
-  std::vector<std::string> names;  // one a value, or none
+  std::vector<std::string> names;  // one name for each value, or none
   bool alone = false;
 };
 
@@ -132,7 +133,7 @@ std::vector<Setting> settings_of(const std::vector<Axis>& axes, const Choice& ch
   return settings;
 }
 
-// Takes away what endpoint tcp_ring does not look at.
+// Removes the fields that endpoint tcp_ring does not use.
 void clear_leeway_only(google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -181,8 +182,8 @@ Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, cons
   return cell;
 }
 
-// Returns true for the first of the cells that differ in nothing that acts. At most one of the
-// sweeps that vary alone leaves its first value.
+// Returns true for the first of all cells that differ only in fields that do not act. At most one
+// of the sweeps that vary alone may have another value than its first.
 bool is_made(const Cell& cell, const Choice& choice) {
   int away = 0;
   for (std::size_t i = 0; i < choice.size(); ++i) {
@@ -218,7 +219,7 @@ Result<std::vector<Cell>> cells(const Scenario& scenario) {
   for (const Axis& axis : *axes) count *= axis.values.size();  // validate() bounded the product
   Scenario base = scenario;
   base.clear_sweep();
-  base.clear_full();  // the long form may speak of sweeps
+  base.clear_full();  // the long form may change sweeps
   std::vector<Cell> grid;
   for (std::size_t index = 0; index < count; ++index) {
     const Choice choice = choice_of(*axes, index);

@@ -10,16 +10,16 @@
 
 namespace leeway::sim::scenario {
 
-// More cells than this are a mistake; so are more runs, which are cells times seeds.
+// Most cells of a grid, and most runs, which are cells times seeds. More are a mistake.
 inline constexpr std::size_t kCellsMax = 4096;
 inline constexpr std::size_t kRunsMax = 10'000'000;
 
 struct Setting {
   std::string field;  // as the sweep writes it
   std::string value;  // as --set takes it
-  // The cell's endpoint looks at the field. Else the cell stands for all its values.
+  // The cell's endpoint uses the field. If not, the cell stands for all values of the field.
   bool acts = true;
-  // The value is not one after the first of a sweep that varies alone.
+  // False for every value but the first one of a sweep that varies alone.
   bool at_base = true;
   std::string title;  // title of the field, for people, if the file has one
   std::string name;   // name of the value, likewise
@@ -33,19 +33,19 @@ struct Cell {
   Scenario scenario;              // without sweeps; runs once per seed
 };
 
-// The values of a sweep over `field` as texts. Those of a range are made by additions and
-// multiplications only and rounded to nine digits (whole numbers for fields that are whole), so
-// that they are the same on every machine. An error says what is wrong with the sweep.
+// The values of a sweep over `field` as texts. Values of a range are computed by additions and
+// multiplications only, and rounded to nine digits, or to whole numbers if the field is whole. So
+// they are the same on every machine. An error says what is wrong with the sweep.
 Result<std::vector<std::string>> values_of(const Sweep& sweep,
                                            const google::protobuf::FieldDescriptor& field);
 
-// A scenario without sweeps is one cell. A cell whose endpoint does not look at a swept field is
-// made once, not once a value. Indices count the cells that are made. Every cell's scenario is
-// valid: the error names the cell's settings. The paths of files in swept values are not resolved;
-// see resolve_files().
+// A scenario without sweeps is one cell. If a cell's endpoint does not use a swept field, the cell
+// is made once and not once for each value. Indices count the cells that are made. Every cell's
+// scenario is valid: the error names the cell's settings. The paths of files in swept values are
+// not resolved; see resolve_files().
 Result<std::vector<Cell>> cells(const Scenario& scenario);
 
-// "link[0].rate_mbps=100 ranks=8": settings that act.
+// Text such as "link[0].rate_mbps=100 ranks=8", of the settings that act.
 std::string to_string(const std::vector<Setting>& settings);
 
 }  // namespace leeway::sim::scenario

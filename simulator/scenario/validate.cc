@@ -228,7 +228,7 @@ Status check_communicators(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// No fault may be asked for that the calm would undo before it begins.
+// Refuses a fault that would begin only when the calm at the end has ended all faults.
 template <typename Faults>
 Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
                          const Places& places) {

@@ -13,10 +13,11 @@
 
 namespace leeway::sim::scenario {
 
-// Everything, limits included. The order is fixed, so that the first error is always the same one.
+// Checks everything, limits included, in a fixed order, so that the first error is always the same
+// one.
 Status validate(const Scenario& scenario, const Places& places = {});
 
-// The parts of it. All but the limits may be assumed by none of them, and the limits by all.
+// The parts of validate(). No part may assume another one, except that all may assume the limits.
 Status check_operation(const Scenario& scenario, const Places& places);
 Status check_links(const Scenario& scenario, const Places& places);
 Status check_compute(const Scenario& scenario, const Places& places);

@@ -8,7 +8,8 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// A threshold that no micro-batch can meet drops nearly everything, and is a slip of units.
+// Refuses a threshold that no micro-batch can meet: it would drop nearly everything, and is a slip
+// of units.
 Status check_drop_compute(const Compute::DropCompute& compute, const std::string& path,
                           const Places& places) {
   if (compute.has_threshold_ms() && compute.threshold_ms() < compute.micro_batch_ms()) {
@@ -29,7 +30,8 @@ Status check_drop_compute(const Compute::DropCompute& compute, const std::string
   return {};
 }
 
-// All ranks share their times and come to one threshold, early enough for the run to see it.
+// Checks that all ranks share their times and agree on one threshold, early enough for the run to
+// see it.
 Status check_threshold_auto(const Scenario& scenario, const Compute& compute,
                             const std::string& path, const Places& places) {
   const auto ranks = ranks_of(scenario, compute.ranks());

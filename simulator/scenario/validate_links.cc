@@ -10,7 +10,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// A rule's path and the places, which every refusal needs.
+// A link rule's path, and the places in the file, which every error needs.
 struct Rule {
   std::string path;
   const Places& places;
@@ -54,7 +54,7 @@ Status check_queue(const Queue& queue, const Rule& rule) {
                                                 std::to_string(red.min_bytes()) + ", and above");
 }
 
-// Two transitions out of one state.
+// Checks the probabilities of the two transitions out of one state.
 Status check_exits(const std::string& field, double first, double second, const Rule& rule) {
   if (first + second <= 1) return {};
   return rule.refuse("loss.four_state." + field, "is " + number_text(second) +
@@ -63,7 +63,7 @@ Status check_exits(const std::string& field, double first, double second, const 
 }
 
 Status check_windows(const Loss& loss, const Rule& rule) {
-  double free_from = 0.0;  // the end of the window before
+  double free_from = 0.0;  // the end of the previous window
   for (int i = 0; i < loss.window_size(); ++i) {
     const std::string path = "loss.window[" + std::to_string(i) + "]";
     const double from = loss.window(i).from_ms(), to = loss.window(i).to_ms();
@@ -99,7 +99,7 @@ bool has_switches(Topology::KindCase kind) {
          kind == Topology::kRegions;
 }
 
-// Checks that the topology has such links at all.
+// Checks that the topology has links of this tier.
 Status check_tier(const Link& link, Topology::KindCase topology, const Rule& rule) {
   if (link.tier() == Link::path) return {};
   if (!has_switches(topology)) {
@@ -201,11 +201,11 @@ Status check_topology(const Scenario& scenario, const Places& places) {
   }
 }
 
-// A ring's paths are its links, so a rule has to choose one of them at least.
+// A ring's paths are its links, so a rule must choose at least one of the ring's links.
 Status check_ring_link(const Scenario& scenario, const Link& link, const Rule& rule) {
   const auto first = ranks_of(scenario, link.has_between() ? link.between() : link.from());
   const auto second = ranks_of(scenario, link.has_between() ? link.and_() : link.to());
-  if (!first.ok() || !second.ok()) return {};  // refused with the other selectors
+  if (!first.ok() || !second.ok()) return {};  // an error in the selectors was reported before
   const std::uint32_t count = scenario.ranks();
   for (const std::uint32_t rank : *first) {
     for (const std::uint32_t step : {1u, count - 1}) {

@@ -81,7 +81,7 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// One for each rank, in one buffer.
+// Returns true if a buffer holds one block for each rank.
 bool has_blocks(Operation::Kind kind) {
   return kind == Operation::reduce_scatter || kind == Operation::all_gather ||
          kind == Operation::all_to_all;
@@ -118,8 +118,8 @@ Status check_sites(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Refuses options that the library refuses over several lanes, and those that nobody plays over
-// them.
+// Refuses options that the library refuses over several lanes, and options that the simulator does
+// not support over them.
 Status check_lanes(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   const auto refuse = [&](const char* why) { return places.refuse("operation.lanes", why); };

@@ -11,7 +11,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// About the grid and its report, not about one run.
+// Fields about the grid and its report, and not about one run.
 constexpr std::array<std::string_view, 6> kNotSwept = {"name",  "description", "seed",
                                                        "sweep", "report",      "full"};
 
@@ -34,7 +34,7 @@ Status check_target(const Scenario& scenario, int index, const FieldPath& path,
   return {};
 }
 
-// Each value alone: whether combinations are valid is a question to cells().
+// Checks each value alone. cells() finds out whether combinations are valid.
 Status check_values(const Scenario& scenario, int index, const FieldPath& path,
                     const Places& places, std::size_t& count) {
   const Result<std::vector<std::string>> values =
@@ -64,7 +64,7 @@ Status check_sweep(const Scenario& scenario, int index, const Places& places, st
   return target.ok() ? check_values(scenario, index, *path, places, count) : target;
 }
 
-// The long form is asked for rarely: whether it is sound is found out whenever the file is read.
+// Checks the long form whenever the file is read, because the long form itself is used rarely.
 Status check_full(const Scenario& scenario, const Places& places) {
   Scenario longer = scenario;
   for (int i = 0; i < scenario.full_size(); ++i) {

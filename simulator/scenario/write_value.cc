@@ -34,7 +34,7 @@ std::optional<T> number_of(std::string_view text) {
   return value;
 }
 
-// 1e6 is a whole number, too.
+// Also takes 1e6 for a whole number.
 std::optional<std::uint64_t> whole_number_of(std::string_view text) {
   if (const auto value = number_of<std::uint64_t>(text)) return value;
   const auto real = number_of<double>(text);
@@ -59,7 +59,7 @@ Status write_double(const Slot& slot, std::string_view text) {
   return {};
 }
 
-// Both sizes of integers: a limit keeps what is written to 32 bits within them.
+// Writes integers of both sizes: limits keep the values of 32-bit fields within 32 bits.
 Status write_integer(const Slot& slot, std::string_view text) {
   const auto value = whole_number_of(text);
   if (!value) {

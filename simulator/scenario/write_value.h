@@ -11,7 +11,7 @@
 
 namespace leeway::sim::scenario {
 
-// One value of one message. Index kNoIndex: the field is no list, or all of the list is meant.
+// One value of one message. With index kNoIndex the field is no list, or the whole list is meant.
 struct Slot {
   google::protobuf::Message& message;
   const google::protobuf::FieldDescriptor& field;
@@ -25,11 +25,11 @@ struct Slot {
 // Returns kInvalidArgument with the slot's path, then `why`.
 Status refuse(const Slot& slot, const std::string& why);
 
-// Replaces one value, which exists if it is in a list. Refuses what the field's type or limit does
-// not allow.
+// Replaces one value. If it is in a list, it must exist. Refuses a value that the field's type or
+// limit does not allow.
 Status write_value(const Slot& slot, std::string_view text);
 
-// Replaces all of a list: "1, 2, 3", "[1, 2]", "[]". An error leaves the values before it.
+// Replaces a whole list: "1, 2, 3", "[1, 2]", "[]". On an error the old values stay.
 Status write_list(Slot slot, std::string_view text);
 
 // Without blanks at both ends.

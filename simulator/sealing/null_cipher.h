@@ -2,8 +2,8 @@
 // replay window are the library's (src/security/seal); an observer of the network still sees the
 // contents.
 //
-// Its proof is a checksum that begins with the key. It finds damage and wrong keys, and proves
-// nothing against people.
+// Its proof is a checksum over the key and the bytes. It detects damage and wrong keys, but no
+// forger.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace leeway::sim {
 
 seal::CipherMaker null_cipher();
 
-// Halves that hide nothing, and that are the same in each run.
+// A key exchange whose halves are not secret, and are the same in each run.
 class NullExchange final : public seal::KeyExchange {
  public:
   explicit NullExchange(std::uint64_t seed) : seed_(seed) {}
@@ -26,10 +26,11 @@ class NullExchange final : public seal::KeyExchange {
   std::uint64_t made_ = 0;
 };
 
-// Returns the keys of a pair as both processes know them: from a number in place of an agreement.
+// Returns the keys of a pair as both processes know them. They come from a number, not from a key
+// agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);
 
-// Returns the contents of a datagram that was sealed so, or was not sealed.
+// Returns the contents of a datagram that this cipher sealed, or that was not sealed.
 ByteSpan contents_of(ByteSpan datagram);
 
 }  // namespace leeway::sim

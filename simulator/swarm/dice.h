@@ -1,4 +1,4 @@
-// Draws in the words of scenarios: choices, odds, decimals that print exactly as they are.
+// Random draws for scenarios: choices, odds, and decimals that print exactly.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace leeway::sim::swarm {
 
 class Dice {
  public:
-  // `part`: dice of their own for what is drawn beside all the rest.
+  // `part`: a number for dice of their own, for draws that must not change all the other draws.
   explicit Dice(std::uint64_t seed, std::uint64_t part = 0) : random_(seed, part, Purpose::swarm) {}
 
   bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
@@ -20,7 +20,8 @@ class Dice {
     return from + static_cast<std::uint32_t>(random_.below(to - from + 1u));
   }
 
-  // Small ones as often as large ones: every power of two has the same odds. 0 < from <= to.
+  // Draws small numbers as often as large ones: every power of two has the same odds. 0 < from <=
+  // to.
   std::uint32_t magnitude(std::uint32_t from, std::uint32_t to) {
     std::uint32_t octaves = 0;
     while (from << octaves <= to / 2) ++octaves;
@@ -28,7 +29,7 @@ class Dice {
     return between(least, least <= to / 2 ? 2 * least - 1 : to);
   }
 
-  // Thousandths, and of those the same.
+  // Draws a whole number of thousandths, and returns that many thousandths.
   double decimal(std::uint32_t from_thousandths, std::uint32_t to_thousandths) {
     return between(from_thousandths, to_thousandths) / 1000.0;
   }

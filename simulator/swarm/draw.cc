@@ -12,7 +12,7 @@ using scenario::Delivery;
 using scenario::Operation;
 using scenario::Scenario;
 
-// A class that does without what is lost.
+// Returns true for a delivery class that does not repair every loss.
 bool is_lossy(const Operation& operation) {
   if (operation.kind() == Operation::replica_step &&
       operation.replica().delivery() != Delivery::exact) {
@@ -47,7 +47,8 @@ bool is_patient(const Operation& operation) {
   return operation.delivery().deadline_ms() >= kPatientMs;
 }
 
-// Links that stay as they are in the calm: full queues drop, and jitter makes packets late.
+// Returns true if links go on losing packets in the calm: full queues drop, and jitter makes
+// packets late.
 bool loses_in_calm(const Scenario& scenario) {
   for (const scenario::Link& link : scenario.link()) {
     if (link.has_rate_mbps()) return true;
@@ -74,7 +75,7 @@ double mean_of(const scenario::Delay& delay) {
   }
 }
 
-// Two ranks have no path to each other: others relay for them.
+// Returns true if two ranks have no path to each other, so that others relay for them.
 bool has_relays(const Scenario& scenario) {
   return std::any_of(scenario.translator().begin(), scenario.translator().end(),
                      [](const auto& translator) { return translator.symmetric(); });
@@ -93,8 +94,8 @@ double round_trip_ms(const Scenario& scenario) {
   return has_relays(scenario) ? 2.0 * direct_ms : direct_ms;
 }
 
-// Bytes that a rank gets through to another in a round trip: a window, or, where nothing paces,
-// what the shortest queue takes of the burst in which a rank sends.
+// Bytes that a rank gets through to another in a round trip. That is a window, or, without pacing,
+// as much of the rank's burst as the shortest queue takes.
 double bytes_at_once(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   double bytes = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
@@ -109,9 +110,9 @@ double bytes_at_once(const Scenario& scenario) {
   return bytes;
 }
 
-// The data that a rank sends another in a round must take no more than half of the deadline, all of
-// a rank's messages being for one other. A queue that is full drops the end of a burst as well, so
-// that the next one begins after two round trips.
+// Returns true if the data that a rank sends another in a round takes at most half of the deadline,
+// even if all messages of the rank are for that other rank. A full queue also drops the end of a
+// burst, so the next burst begins after two round trips.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
   const double messages = operation.kind() == Operation::messages
@@ -126,7 +127,7 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   return bytes / bytes_at_once(scenario) * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
-// Two ranks behind symmetric translators need a third that is behind none.
+// Two ranks behind symmetric translators need a third rank that is behind none.
 bool somebody_relays(const Scenario& scenario) {
   for (const scenario::Translator& translator : scenario.translator()) {
     const auto ranks = scenario::ranks_of(scenario, translator.ranks());
@@ -155,16 +156,16 @@ bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
   if (may_be_given_up(scenario) || !somebody_relays(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
-  // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
-  // has given up later rounds.
+  // A rank that only sends does not wait. If it was cut off for some deadlines, its peer has given
+  // up later rounds.
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
   if (has_senders_only(scenario.operation()) && cuts_off) return false;
   if (!fits_deadline(scenario, patience_ms(scenario.operation()))) return false;
   if (!is_lossy(scenario.operation())) return true;
-  // Rounds may be over before somebody relays for two that have no path.
+  // Rounds may be over before another rank relays for two that have no path.
   if (has_relays(scenario)) return false;
-  // Rounds of a few packets lose some each until three are known to be lost.
+  // Rounds of a few packets each lose some of them, until three are known to be lost.
   if (scenario.narrow_size() > 0) return false;
   // A first pass by multicast that does not arrive is noticed only when its window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();

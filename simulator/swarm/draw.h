@@ -12,12 +12,13 @@
 
 namespace leeway::sim::swarm {
 
-// Rounds that the group has to itself once faults are over: I9 lets three go by and looks at the
-// rest.
+// Rounds at the end, when faults are over. I9 ignores the first three of them and checks the
+// others.
 inline constexpr std::uint32_t kCalmRounds = 5;
 
-// I9 is skipped where nothing promises whole rounds (deadlines deliberately short, queues that
-// overflow under a lossy class, crashes), and I10 always: a few rounds are no statistics.
+// I9 is skipped if whole rounds are not promised: deadlines are deliberately short, queues overflow
+// under a lossy class, or ranks crash. I10 is always skipped, because a few rounds are no
+// statistics.
 scenario::Scenario draw_scenario(std::uint64_t seed);
 
 // Returns true if whole rounds are promised in the calm, so that I9 means something. Valid for

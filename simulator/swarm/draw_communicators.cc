@@ -11,10 +11,12 @@ using scenario::Delivery;
 using scenario::Operation;
 using scenario::Scenario;
 
-// Many ranks with several communicators each take seconds and show nothing that few do not.
+// With many ranks, several communicators take seconds each and show nothing that a few ranks do not
+// show.
 constexpr std::uint32_t kRanksMax = 12;
 
-// Split, join, call, abort, leave: an exact call that nobody answers ends after this.
+// Deadline for split, join, call, abort and leave: an exact call that no rank answers ends after
+// this time.
 constexpr double kWaitMs = 5000;
 
 std::string draw_members(Dice& dice, const Scenario& scenario) {
@@ -40,7 +42,8 @@ void draw_own_operation(Dice& dice, Operation& operation) {
   if (delivery.kind() == Delivery::bounded) delivery.set_loss_max(dice.decimal(0, 200));
   delivery.set_deadline_ms(dice.one_in(4) ? dice.decimal_magnitude(2000, 200000) : kWaitMs);
   const bool loses_spread = operation.kind() == Operation::all_reduce && dice.one_in(3);
-  if (loses_spread && delivery.kind() != Delivery::exact)  // the library refuses it with exact sums
+  // The library refuses a lossy spread with exact sums.
+  if (loses_spread && delivery.kind() != Delivery::exact)
     operation.set_spread(Delivery::best_effort);
   operation.set_codec(dice.pick({"fp32", "fp32", "int8", "bf16"}));
   if (operation.kind() == Operation::messages) {
@@ -67,7 +70,8 @@ void draw_aborts(Dice& dice, const Scenario& scenario, Communicator& communicato
   }
 }
 
-// I9, as in promises_recovery(). A rank that aborts ends the rounds of the others, too.
+// Whether I9 applies, as in promises_recovery(). A rank that aborts ends the rounds of the others,
+// too.
 bool promises_whole_rounds(const Scenario& scenario, const Communicator& communicator) {
   const Operation& operation = communicator.operation();
   const bool exact =
@@ -77,7 +81,8 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
          !may_be_given_up(scenario);
 }
 
-// Peers of a rank that joins late call it meanwhile, for longer than the peer time-out: it lives.
+// A rank joins late, and its peers call it meanwhile, for longer than the peer time-out. They must
+// not take it for dead.
 void draw_late_join(Dice& dice, Scenario& scenario) {
   if (!scenario.operation().has_peer_timeout_ms() || dice.one_in(2)) return;
   const double late_ms = 4 * scenario.operation().peer_timeout_ms();

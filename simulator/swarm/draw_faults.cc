@@ -10,8 +10,8 @@ namespace {
 
 using scenario::Scenario;
 
-// The dead are waited for until the deadline, round after round. Where more than kRanksThatMayWait
-// ranks ask for them, minutes are ten millions of events that show nothing new.
+// Ranks wait for a dead rank until the deadline, round after round. If more than kRanksThatMayWait
+// ranks wait so, a few minutes take ten million events, which show nothing new.
 constexpr std::uint32_t kRanksThatMayWait = 16;
 constexpr double kShortWaitMs = 1000;
 
@@ -75,7 +75,7 @@ void draw_crash(Dice& dice, Scenario& scenario) {
   replica.set_deadline_ms(std::min(replica.deadline_ms(), kShortWaitMs));
 }
 
-// How long a packet may be held back on its way.
+// Longest time for which a packet may be held back on its way.
 double held_back_ms(const Scenario& scenario) {
   double link_ms = 0.0;
   for (const scenario::Link& link : scenario.link())
@@ -83,7 +83,7 @@ double held_back_ms(const Scenario& scenario) {
   return link_ms * (scenario.topology().has_ring() ? scenario.ranks() / 2 : 1);
 }
 
-// Drawn only where nothing but a crash or a pause keeps a rank silent for the time-out.
+// Draws a peer time-out, only if a crash or a pause is all that can keep a rank silent for so long.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
   if (may_silence(scenario) || 4 * held_back_ms(scenario) >= timeout_ms) return;
@@ -144,7 +144,7 @@ void draw_faults(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_peer_timeout(dice, scenario);
 }
 
-// The core's least, 1,200 bytes of payload, always passes.
+// Draws narrow paths. They always let the core's least size pass, 1,200 bytes of payload.
 void draw_narrow(Dice& dice, Scenario& scenario) {
   if (scenario.has_multicast() || !dice.one_in(3)) return;
   auto& narrow = *scenario.add_narrow();
@@ -159,20 +159,22 @@ void draw_narrow(Dice& dice, Scenario& scenario) {
     narrow.set_to(dice.one_in(2) ? std::to_string(draw_rank(dice, scenario)) : "*");
   }
   narrow.set_bytes(dice.pick({1228u, 1280u, 1300u, 1450u, 1490u, 4028u}));
-  // The calm may have been taken away
+  // the scenario may not have a calm any more
   narrow.set_from_round(dice.between(0, scenario.rounds() - kCalmRounds - 1));
   narrow.set_after_ms(draw_after_ms(dice));
   if (dice.one_in(4)) narrow.set_for_ms(dice.decimal_magnitude(100, 5000000));
 }
 
-// All ranks leave at the end, at one time or one of them at another, or only one does; now and then
-// one leaves before. Half of the time the network goes on being as bad as it is.
+// Draws who leaves: at the end all ranks do, at one time or one of them at another, or only one
+// rank does. Now and then one leaves earlier. In half of the scenarios the network stays bad until
+// the end.
 void draw_leaves(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   if (!dice.one_in(4)) draw_leave(dice, *scenario.add_leave());
   if (dice.one_in(2)) {
     scenario::Leave& one = *scenario.add_leave();
-    const std::uint32_t rank = dice.between(1, scenario.ranks() - 1);  // faults wait for rank 0
+    // Not rank 0, because faults wait for it.
+    const std::uint32_t rank = dice.between(1, scenario.ranks() - 1);
     one.set_ranks(std::to_string(rank));
     draw_leave(dice, one);
     if (scenario.crash_size() == 0 && dice.one_in(3))

@@ -72,7 +72,7 @@ void draw_loss(Dice& dice, Link& link) {
       loss.mutable_bursts()->set_burst(dice.between(2, 40));
       break;
     case 2:
-      // Rarely enough that the repeats of one packet are not all lost: they come at equal
+      // The loss is rare enough that not all repeats of one packet are lost: repeats come at equal
       // distances.
       loss.mutable_every()->set_n(28 + dice.magnitude(2, 500));
       break;
@@ -132,7 +132,8 @@ void draw_rates(Dice& dice, Scenario& scenario) {
 }
 
 void draw_regions(Dice& dice, Scenario& scenario) {
-  const std::uint32_t first = dice.between(1, scenario.ranks() - 1);  // ranks of the first region
+  // Number of ranks of the first region.
+  const std::uint32_t first = dice.between(1, scenario.ranks() - 1);
   const double rtt_ms = dice.decimal_magnitude(1000, 300000);
   auto& regions = *scenario.mutable_topology()->mutable_regions();
   for (const char* name : {"eu", "us"}) {
@@ -155,7 +156,7 @@ void draw_topology(Dice& dice, Scenario& scenario) {
       scenario.mutable_topology()->mutable_leaf_spine()->set_spines(2);
       draw_rates(dice, scenario);
       break;
-    case 2:  // of many ranks nothing would arrive: every hop has the link's losses
+    case 2:  // with many ranks nothing would arrive: every hop has the link's losses
       if (scenario.ranks() <= 16) scenario.mutable_topology()->mutable_ring();
       break;
     case 3:

@@ -108,7 +108,8 @@ void draw_shapes(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_exchange(true);
 }
 
-// A fixed rate gets a round's data through well before patience ends.
+// Draws congestion control. A fixed rate is high enough that a round's data is through long before
+// the deadline.
 void draw_congestion(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   scenario::Congestion& congestion = *scenario.mutable_congestion();
@@ -133,9 +134,9 @@ void draw_spoiled(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_non_finite(dice.decimal(10, 1000));
 }
 
-// A rank is elsewhere now and then, and what translates its address forgets it. A keep-alive comes
-// in time unless the rank is stopped. A rank that moves is silent to its peers for a while. One
-// rank only: two that move at once do not find each other without a third.
+// Draws one rank whose address changes now and then, and translators that forget a rank. A
+// keep-alive comes in time unless the rank is stopped. A rank that moves is silent to its peers for
+// a while. Only one rank moves: two that move at once do not find each other without a third.
 void draw_addresses(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() ||
       scenario.operation().has_peer_timeout_ms() || dice.one_in(2))
@@ -155,7 +156,7 @@ void draw_addresses(Dice& dice, Scenario& scenario) {
   scenario.mutable_sealing()->set_keep_alive_ms(translator.idle_ms() / 2);
 }
 
-// Two ranks that have no path to each other, and others who relay for them. Keep-alives come in
+// Draws two ranks that have no path to each other, while others relay for them. Keep-alives come in
 // time.
 void draw_symmetric(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() || scenario.ranks() < 3 ||
@@ -164,19 +165,19 @@ void draw_symmetric(Dice& dice, Scenario& scenario) {
     return;
   const std::uint32_t one = dice.between(0, scenario.ranks() - 1);
   const std::uint32_t other = (one + dice.between(1, scenario.ranks() - 1)) % scenario.ranks();
-  // The only rank that both reach moves: the two translators let nobody in from where it is now,
-  // and there is no other to tell them.
+  // Here the only rank that both reach would move. The two translators would not let in datagrams
+  // from its new address, and no other rank could tell them.
   if (scenario.address_change_size() > 0 && scenario.ranks() == 3) return;
   auto& translator = *scenario.add_translator();
   translator.set_ranks(std::to_string(std::min(one, other)) + "," +
                        std::to_string(std::max(one, other)));
   translator.set_symmetric(true);
   translator.set_idle_ms(60'000);
-  // A relay that is gone at once leaves the two without a path in the last round.
+  // If a relay left at once, the two ranks would have no path in the last round.
   for (scenario::Leave& leave : *scenario.mutable_leave()) leave.clear_at_once();
 }
 
-// Relays have little to give, so that they refuse, and say so.
+// Gives relays little to forward with, so that they refuse datagrams and say so.
 void draw_relay_share(Dice& dice, Scenario& scenario) {
   const bool relayed = std::any_of(scenario.translator().begin(), scenario.translator().end(),
                                    [](const auto& one) { return one.symmetric(); });
@@ -186,7 +187,8 @@ void draw_relay_share(Dice& dice, Scenario& scenario) {
   congestion.set_rate_mbps(dice.decimal_magnitude(10'000, 200'000));
 }
 
-// Ranks that differ in how many messages they have had agree on all of a collective nevertheless.
+// Ranks that have had different numbers of messages must nevertheless agree on everything of a
+// collective.
 void draw_messages_first(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   if (operation.kind() == Operation::messages || !dice.one_in(6)) return;
@@ -195,8 +197,8 @@ void draw_messages_first(Dice& dice, Scenario& scenario) {
 
 namespace {
 
-// Ranks stop computing at a threshold, some before their first micro-batch is done: contributions
-// weigh differently, or nothing.
+// Makes ranks stop computing at a threshold, some before their first micro-batch is done. So
+// contributions have different weights, or none.
 void draw_dropped_work(Dice& dice, Scenario& scenario) {
   scenario::Compute& compute = *scenario.add_compute();
   scenario::Compute::DropCompute& work = *compute.mutable_drop_compute();
@@ -209,9 +211,9 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
-// Most of the paced scenarios of a few ranks whose flows may be coded. A method that gives way to
-// delay takes minutes for them where delays vary by themselves: `fabric` by milliseconds,
-// `scavenger` by more.
+// Draws long flows for most paced scenarios of a few ranks whose flows may be coded. A controller
+// that yields to delay would take minutes for them if delays vary by themselves: `fabric` if they
+// vary by milliseconds, `scavenger` if by more.
 void draw_long_flows(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||
@@ -229,7 +231,7 @@ void draw_long_flows(Dice& dice, Scenario& scenario) {
   operation.set_datagram_bytes(dice.pick({512u, 600u, 1200u, 1472u}));
 }
 
-// Half of the scenarios whose calls the library would send by sites.
+// Draws sites for half of the scenarios whose calls the library would send by sites.
 void draw_sites(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||
@@ -249,7 +251,7 @@ void draw_sites(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_dropped_work(dice, scenario);
 }
 
-// Most of the scenarios whose calls the library would cut.
+// Draws lanes for most of the scenarios whose calls the library would cut.
 void draw_lanes(Dice& dice, Scenario& scenario) {
   constexpr std::uint32_t kCutFrom = 8192;  // two slices of whole blocks
   Operation& operation = *scenario.mutable_operation();

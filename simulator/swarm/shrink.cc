@@ -18,7 +18,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using scenario::Scenario;
 
-// Left out they would mean more, not less; and what is not looked at stays so.
+// Returns true for a field that would mean more if it were left out, or that shrinking does not
+// touch.
 bool is_kept(const FieldDescriptor& field) {
   const auto& name = field.full_name();
   constexpr const char* kKept[] = {"ranks", "rounds",          "checkers",
@@ -29,7 +30,7 @@ bool is_kept(const FieldDescriptor& field) {
   });
 }
 
-// Left out as a whole it would have its default size.
+// Returns true for a message that would have its default size if it were left out as a whole.
 bool has_size(const FieldDescriptor& field) {
   return field.full_name() == "leeway.sim.scenario.Scenario.operation" ||
          field.full_name() == "leeway.sim.scenario.Communicator.operation";
@@ -52,8 +53,8 @@ bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place)
   return false;
 }
 
-// Every field that is set has a place, a message before its contents. Counts down to the one to be
-// left out. Returns false if there are fewer.
+// Every field that is set has a place; a message comes before its contents. Counts `place` down to
+// the field that is to be left out. Returns false if there are fewer.
 bool leave_out_inside(Message& message, int& place) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -104,7 +105,7 @@ class Shrinking {
     return true;
   }
 
-  // Half of it as long as that fails, then one less.
+  // Tries half of the number as long as that fails, then one less.
   void less_of(std::uint32_t (Scenario::*get)() const, void (Scenario::*set)(std::uint32_t)) {
     const auto try_value = [&](std::uint32_t value) {
       Scenario candidate = best_;
@@ -126,7 +127,7 @@ class Shrinking {
     }
   }
 
-  // One site less, or each of them by a rank.
+  // Tries one site less, and sites with one rank less each.
   void smaller_sites() {
     const auto try_sites = [&](std::uint32_t sites, std::uint32_t per_site) {
       Scenario candidate = best_;

@@ -1,8 +1,8 @@
-// From a scenario that fails to a small one that fails the same way, for a person to look at.
+// Turns a scenario that fails into a small one that fails the same way, for a person to read.
 //
-// Tries less of everything, one change at a time, over and over until no change is left that keeps
-// the failure: fewer ranks, rounds and bytes, then every fault, link rule and setting left out in
-// the order of the schema. Deterministic.
+// Tries one change at a time, until no change is left that keeps the failure: first fewer ranks,
+// rounds and bytes, then without one of the faults, link rules and settings, in the order of the
+// schema. Deterministic.
 #pragma once
 
 #include <functional>

@@ -15,7 +15,7 @@ namespace leeway::sim::swarm {
 using RunFunction = std::function<Result<RunRecord>(const scenario::Scenario& scenario,
                                                     std::uint64_t seed, const RunOptions& options)>;
 
-// A seed of the swarm takes some ten thousands.
+// Most events of a run. A seed of the swarm takes some ten thousand.
 inline constexpr std::uint64_t kEventsMax = 60'000'000;
 
 struct Failure {
@@ -27,7 +27,7 @@ struct Failure {
 
 struct Verdict {
   std::optional<Failure> failure;
-  bool stopped = false;  // and nothing is known
+  bool stopped = false;  // the run was stopped, and nothing is known
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;

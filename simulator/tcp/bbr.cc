@@ -59,7 +59,8 @@ void Bbr::check_full(const Sample& sample) {
   if (state_ == State::startup && full_) state_ = State::drain;
   if (state_ == State::drain && sample.flying <= target(kUnit)) {
     state_ = State::probe_rate;
-    // Any phase but the second. Linux draws it; here flows begin at different times anyway.
+    // Any phase but the second will do. Linux draws it at random; here flows begin at different
+    // times anyway.
     cycle_ = 2;
     cycle_at_ns_ = sample.now_ns;
   }

@@ -69,7 +69,8 @@ class Bbr {
   std::uint64_t window_;
   std::array<std::uint64_t, kRateRounds> rates_{};  // bytes per second, by round modulo the size
   std::uint64_t round_ = 0;
-  std::uint64_t round_end_ = 0;  // the round is over when what was sent then is acknowledged
+  // The round is over when all bytes that were sent by then are acknowledged.
+  std::uint64_t round_end_ = 0;
   bool round_start_ = false;
   std::int64_t rtt_ns_ = -1;  // least
   std::int64_t rtt_at_ns_ = 0;

@@ -99,7 +99,7 @@ std::uint64_t Cubic::cubic_window(std::int64_t since_epoch_ns) const {
   return window < 0 ? 0 : static_cast<std::uint64_t>(window);
 }
 
-// As Reno would grow with an additive step that gives it CUBIC's reduction for its own.
+// Grows the estimate as Reno would, with an additive step that fits CUBIC's reduction.
 void Cubic::grow_estimate(std::uint32_t segments) {
   const bool slower = estimate_ < prior_;
   const std::uint64_t top = slower ? kAlphaTop : 1;

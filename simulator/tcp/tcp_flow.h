@@ -29,8 +29,8 @@ class TcpHost {
   virtual void send_packet(Instant now, const Packet& packet) = 0;
   // Call the flow's on_wake(end) then.
   virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
-  // When this rank's own line has room again for what it sends; `now` if it has. A socket makes its
-  // writer wait instead of losing packets there (Linux: TCP small queues).
+  // Returns when this rank's own link has room again for its packets, or `now` if it has room. A
+  // socket makes its writer wait instead of losing packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
   // `bytes` more bytes are there, in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;

@@ -47,7 +47,7 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
       arrivals.newest = segment.context;
     }
   });
-  // With a repeated segment among them even the others may have been there long before.
+  // If a repeated segment is among them, even the others may have arrived long before.
   if (arrivals.count > 0 && !arrivals.repeated) {
     rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
   }

@@ -115,7 +115,7 @@ class TcpSender {
   std::uint64_t unsent_bytes_ = 0;
   std::int64_t sent_ns_ = -1;  // last segment of all
 
-  // BBR: what is delivered, and when the next segment may leave.
+  // For BBR: the delivered amount, and when the next segment may leave.
   std::uint64_t delivered_ = 0;
   std::int64_t delivered_ns_ = 0;
   std::int64_t first_sent_ns_ = 0;
@@ -131,7 +131,7 @@ class TcpSender {
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // The window, not the writer, limited what was sent since use_point_ (RFC 7661's question,
+  // Since use_point_ the window, and not the writer, limited the sending (RFC 7661's question,
   // answered as Linux does).
   bool held_back_ = false;
   std::uint32_t used_ = 0;

@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-// All of it is optional: a link without any delivers at once.
+// All members are optional: a link without any delivers at once.
 struct LinkProperties {
   bool limited = false;  // has a rate, and therefore a queue
   QueueOptions queue;

@@ -1,8 +1,8 @@
 // Which links there are, what they do to packets, and which of them lie between two ranks.
 //
-// Made of a scenario's topology and link rules; holds no state of a run. Links are numbered; the
-// way of a packet is asked for hop by hop, so that no table of all pairs is kept and a thousand
-// ranks cost a few thousand links.
+// A topology is made from a scenario's topology and link rules, and holds no state of a run. Links
+// are numbered; the way of a packet is asked for hop by hop, so that no table of all pairs is kept
+// and a thousand ranks cost a few thousand links.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ PhiloxCounter NormalField::words_of_block(std::uint64_t block) const {
                     key_);
 }
 
-// One word in 80: the layer's part that the bell cuts, or the tail.
+// Handles one word in 80: the part of the layer that the bell curve cuts, or the tail.
 float NormalField::rare(std::size_t element, std::uint32_t word) const {
   const auto low = static_cast<std::uint32_t>(element);
   const auto high = static_cast<std::uint32_t>(std::uint64_t{element} >> 32) << 8;

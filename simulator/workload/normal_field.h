@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 class NormalField {
  public:
-  // Rounds from kFirstConstant on are for what a rank draws once and not once a round.
+  // Rounds from kFirstConstant on are for values that a rank draws only once, and not once a round.
   static constexpr std::uint32_t kFirstConstant = 0xFFFFFF00;
 
   NormalField(std::uint64_t seed, std::uint32_t rank, std::uint32_t round)

@@ -41,8 +41,8 @@ class QuadraticWorkload final : public Workload {
   double loss(std::uint32_t rank) override;  // objective over its optimum
   std::vector<Measure> measures() override;
 
-  // The fixed point of SGD without noise whose estimator weighs rank i with weights[i], and what
-  // the objective is above its minimum there.
+  // Gives the fixed point of SGD without noise whose estimator weighs rank i with weights[i], and
+  // how far the objective is above its minimum there.
   std::vector<float> fixed_point(std::span<const double> weights) const;
   double gap_of(std::span<const float> x) const;
 

@@ -52,7 +52,7 @@ class Workload {
   // perplexity. NaN: no model.
   virtual double loss(std::uint32_t rank) = 0;
 
-  // At the end of a run.
+  // Called at the end of a run.
   virtual std::vector<Measure> measures() = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace leeway {
 
-// Hears of memory from which datagrams will be gathered: a transport's device may have to register
-// it first.
+// Is told of memory from which datagrams will be gathered: a transport's device may have to
+// register it first.
 class MemoryWatcher {
  public:
   virtual void on_allocated(ByteSpan memory) = 0;
@@ -22,10 +22,11 @@ class MemoryWatcher {
 
 class Arena {
  public:
-  // `watcher` may be null. It hears of growth, and not of the destructor: it may be gone by then.
+  // `watcher` may be null. It is told when the memory grows, but not when it is freed, because the
+  // watcher may be gone by then.
   explicit Arena(MemoryWatcher* watcher = nullptr) : watcher_(watcher) {}
 
-  // Makes room for `bytes` bytes at least. Contents are lost if it has to grow.
+  // Makes room for at least `bytes` bytes. If the memory has to grow, its contents are lost.
   void reserve(std::size_t bytes) {
     if (bytes <= capacity_) return;
     if (watcher_ != nullptr && capacity_ > 0) watcher_->before_freed({data(), capacity_});

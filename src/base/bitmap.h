@@ -50,7 +50,7 @@ class Bitmap {
   void clear(std::size_t i) { data()[i / kWordBits] &= ~mask(i); }
   void clear() { std::fill_n(data(), words(), 0); }
 
-  // Sets bit i; returns what it was.
+  // Sets bit i. Returns its value before that.
   bool test_and_set(std::size_t i) {
     std::uint64_t& word = data()[i / kWordBits];
     const bool was_set = (word & mask(i)) != 0;
@@ -58,9 +58,9 @@ class Bitmap {
     return was_set;
   }
 
-  // Sets those bits of a word that are set in `bits`, none of them past size().
+  // Sets those bits of a word that are set in `bits`. None of them may lie beyond size().
   void set_in_word(std::size_t w, std::uint64_t bits) { data()[w] |= bits; }
-  // Returns a word, and clears it.
+  // Returns a word and sets it to zero.
   std::uint64_t take_word(std::size_t w) { return std::exchange(data()[w], 0); }
 
   std::size_t count() const {
@@ -95,7 +95,7 @@ class Bitmap {
 
   std::uint32_t bits_ = 0;
   std::uint32_t room_ = 0;                 // words at many_
-  std::array<std::uint64_t, 2> few_{};     // the words while many_ is null
+  std::array<std::uint64_t, 2> few_{};     // the words, as long as many_ is null
   std::unique_ptr<std::uint64_t[]> many_;  // the words otherwise
 };
 

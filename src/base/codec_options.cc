@@ -49,7 +49,7 @@ bool read_sparsity(string_view text, CodecOptions& options) {
          read(text.substr(slash + 1), options.group);
 }
 
-// One setting between colons; false if there is no such setting.
+// Applies one setting, the text between two colons. Returns false if there is no such setting.
 bool apply(string_view setting, CodecOptions& options) {
   constexpr string_view kDraws = "draws=";
   constexpr string_view kBound = "bound=";

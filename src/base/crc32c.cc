@@ -127,7 +127,7 @@ LEEWAY_VPCLMUL inline __m512i fold_512(__m512i remainder, __m512i next) {
 
 template <int index>
 LEEWAY_VPCLMUL inline __m128i lane(__m512i lanes) {
-  // The masked form, because GCC 12 warns about its own definition of the plain one.
+  // Uses the masked form, because GCC 12 gives a warning about its own definition of the plain one.
   return _mm512_maskz_extracti64x2_epi64(0x3, lanes, index);
 }
 
@@ -206,7 +206,8 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
 }
 
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
-  constexpr std::size_t kStep = 1024;  // keeps no more lines in flight than the core tracks
+  // With this step no more lines are in flight than the core tracks.
+  constexpr std::size_t kStep = 1024;
   constexpr std::size_t kLine = 64;
   std::uint32_t crc = 0;
   for (std::size_t at = 0; at < bytes.size(); at += kStep) {

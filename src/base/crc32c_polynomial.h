@@ -27,7 +27,7 @@ constexpr std::uint32_t x_to_the(std::size_t power) {
 // of two reflected 64-bit words is the reflected product times x in 128 bits, hence the exponents
 // one below bits + 64 and bits.
 struct FoldConstants {
-  std::uint64_t low;  // for the half that came first in memory
+  std::uint64_t low;  // multiplier of the half that came first in memory
   std::uint64_t high;
 };
 constexpr FoldConstants fold_constants(std::size_t bytes) {

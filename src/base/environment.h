@@ -1,4 +1,5 @@
-// All variables of this process's environment. getenv() is enough for one whose name is known.
+// All variables of this process's environment. For a variable whose name is known, getenv() is
+// enough.
 #pragma once
 
 namespace leeway {

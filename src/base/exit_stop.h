@@ -5,8 +5,9 @@
 
 namespace leeway {
 
-// While it lives, exit() asks the work of this thread to stop, and waits for the end of this object
-// as for a Thread. OpenSSL may be torn down afterwards, if the program was the first to use it.
+// While this object lives, exit() asks the work of this thread to stop, and waits for the end of
+// the object as for a Thread. Only then OpenSSL may be torn down, if the program was the first to
+// use it.
 class ExitStop {
  public:
   // `further`: another source of requests to stop.

@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<std::uint32_t> generation{0};
 
-// Never destroyed: threads may outlive exit().
+// Never destroyed, because threads may outlive exit().
 struct Kept {
   std::mutex mutex;  // held during a fork, so that the child finds the list whole
   std::vector<int> descriptors;
@@ -33,8 +33,8 @@ void in_parent() {
   kept().mutex.unlock();
 }
 
-// The handler makes only calls that are safe after the fork of a process with threads. A number
-// stays taken, since the object that has it may yet close it.
+// The handler makes only calls that are safe after the fork of a process with threads. A
+// descriptor's number stays open, since the object that has it may still close it.
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,5 +1,6 @@
-// Handles what a child of this process inherits. A forked child has its memory and none of its
-// threads. A child by fork() or exec() has its descriptors, unless they are kept from it.
+// Handles what a child of this process inherits. A forked child has the parent's memory, but none
+// of its threads. A child by fork() or exec() has the parent's descriptors, unless these are kept
+// from it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class KeptFromChildren {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  // Must run before the descriptor is closed: another one soon has its number.
+  // Must run before the descriptor is closed, because another descriptor soon gets its number.
   ~KeptFromChildren() { release(); }
   void release();
 

@@ -15,39 +15,39 @@ inline constexpr int kPeersMax = 1024;
 inline constexpr int kOpenRoundsMax = 16;
 
 // Collectives of one communicator that are open at the same time; further ones queue at the
-// caller's side. Two entries of every report stay free for a receive and for a send, on which they
-// may wait.
+// caller's side. Two entries of every report stay free for a receive and a send, because
+// collectives may wait for those.
 inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 
 // Messages (send/recv) may be open in any number. For each tag and direction between two ranks,
-// only this many of the oldest exchange datagrams at a time. The others cost nothing but memory
-// until then.
+// only this many of the oldest ones exchange datagrams at a time. The others only take memory until
+// it is their turn.
 inline constexpr int kTalkingMessagesMax = 16;
 
 // Tags that this rank ever used with one peer. The message numbers of each tag go on for the
 // communicator's life: some 250 bytes a tag.
 inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 
-// A peer's message number of a tag may be ahead of this rank's own by this much, or is not
-// believed.
+// How far a peer's message number of a tag may be ahead of this rank's own. A number further ahead
+// is not believed.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
 // A peer's collective number may be ahead of this rank's own by this much. Numbers are compared
-// modulo 2^32: if one that is far ahead were believed, all true ones after it would seem old.
+// modulo 2^32. If this rank believed a number far ahead, all true numbers after it would seem old.
 inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 
 // Bound on packets that a flow's receiver asks for again: this many times the flow's length, over
-// the share of datagrams that arrive. An exact flow needs one times that, and where bursts fill a
-// short queue three of four are lost. Beyond it a request gets one packet, so that requests cost a
-// peer as much as it costs to answer them.
+// the share of datagrams that arrive. An exact flow needs that much once; but where bursts fill a
+// short queue, three of four packets are lost. Beyond the bound a request gets one packet, so that
+// asking costs a peer as much as answering.
 inline constexpr std::uint32_t kRepairsPerPacket = 4;
-// Share of datagrams that arrive that this bound uses at least, whatever the receiver reports.
+// Least share of arriving datagrams that this bound assumes, whatever the receiver reports.
 inline constexpr double kRepairedShareMin = 1.0 / 16;
 
 // Probes of one peer that are answered in a round trip. Honest ones come once in several.
 inline constexpr int kProbeAnswersPerRoundTrip = 8;
 
-// Least and largest weight of a contribution but 0. Sums of a thousand of them and their
+// Least and largest weight of a contribution, apart from 0. Sums of a thousand of them and their
 // reciprocals, times n/k of a link, stay far within float32, in which weights travel and results
 // are scaled.
 inline constexpr double kWeightMin = 0x1p-64;
@@ -56,12 +56,12 @@ inline constexpr double kWeightMax = 0x1p64;
 // Most tags whose posted receives one report lists. The next report lists others.
 inline constexpr int kListedStreamsMax = 8;
 
-// Tags of messages between two ranks for which a report says how many receives have been posted,
-// the latest first.
+// Tags of messages between two ranks for which a report says how many receives have been posted.
+// The tags used last come first.
 inline constexpr int kReportedStreamsMax = 16;
 
-// Messages given up lately that a report lists, and the number of reports that list one. A receiver
-// that missed all of these lists its receive again, and is told again.
+// Messages given up lately that a report lists, and the number of reports that list each of them. A
+// receiver that missed all of these reports lists its receive again, and is told again.
 inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
@@ -76,14 +76,14 @@ inline constexpr std::uint32_t kChunkPacketsMax = 64;
 // it in one piece.
 inline constexpr std::size_t kDatagramBytesMax = std::size_t{32} * 1024;
 
-// Largest that an option may ask for, and UDP sends: a jumbo frame. Larger ones would be fragmented
-// on every real network.
+// Largest datagram that an option may ask for, and that UDP sends: a jumbo frame. Larger ones would
+// be fragmented on every real network.
 inline constexpr std::size_t kFrameBytesMax = 9216;
 
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
 inline constexpr std::size_t kDatagramBytesMin = 512;
 
-// Carriers of a process for one communicator (Options::lanes): more than a host has cores to spare.
+// Lanes of a process for one communicator (Options::lanes): more than a host has cores to spare.
 inline constexpr int kLanesMax = 8;
 
 // Bits per second that CongestionControl::fixed may be asked for: 10 kbit/s to 1 Tbit/s.
@@ -100,8 +100,8 @@ inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 // (docs/measurements/protocol.md). But parity must be enough also if every fourth packet is lost.
 inline constexpr std::uint32_t kCodePackets = 128;
 inline constexpr std::uint32_t kCodeParitiesMax = 96;
-// Flows of more packets have no parity. It would take longer than asking for what was lost, and
-// owners would keep too much: contributions stay in memory as long as their code is not whole.
+// Longest flow that has parity. For longer ones parity would take longer than repair, and owners
+// would keep too much: contributions stay in memory until their code is whole.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
 // Flows of up to kEagerPackets packets are sent in copies instead (WIRE 2.12): kCopiesMax at most,
 // and only if one copy to every rank is no more than kCopiedPacketsMax packets.
@@ -112,7 +112,7 @@ inline constexpr double kCodedLossMin = 1e-4;
 // Share of operations in which all copies of some packet may be lost. These are repaired.
 inline constexpr double kCopiesShortfall = 0.05;
 
-// Packets of a flow that a sender may send before the peer said that it opened the operation.
+// Packets of a flow that a sender may send before the peer has said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;
 
 // Early datagrams held for operations that this rank has not opened yet, per peer. Two operations'
@@ -143,7 +143,7 @@ inline constexpr std::int64_t kTickNs = 1'000'000;
 // deadline once it is known.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
-// A round trip that exceeds what was to be expected by this much may be a pause of a process.
+// A round trip that is this much longer than expected may be a pause of a process.
 inline constexpr std::int64_t kPauseNs = 100'000'000;
 
 }  // namespace leeway::limits

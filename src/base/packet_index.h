@@ -23,7 +23,7 @@ struct PacketIndex {
   friend auto operator<=>(const PacketIndex&, const PacketIndex&) = default;
 };
 
-// Number of packets that its sender handed out before it in the same pass.
+// Number of packets that the sender handed out before this one in the same pass.
 struct PacketPosition {
   std::uint32_t value = 0;
 

@@ -1,5 +1,5 @@
-// State that a forked child does not share: the child gets a new one, and leaves its parent's
-// alone. The parent's locks may be held for ever, and its threads do not exist in the child.
+// State that a forked child does not share: the child gets a new one, and does not touch its
+// parent's. The parent's locks may be held for ever, and its threads do not exist in the child.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 // loss, injected faults, stochastic rounding. Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3" (2011).
 //
-// A draw depends on its key and counter alone, never on the order of draws, so resends, threads and
+// A draw depends only on its key and counter, never on the order of draws, so resends, threads and
 // machines agree. Words by contract: key = (seed low, seed high); counter = (a, b, c, d), where the
 // top 4 bits of b are a stream tag, so that two purposes never share a draw.
 #pragma once
@@ -23,8 +23,8 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9;  // golden ratio
   constexpr std::uint32_t kWeyl1 = 0xBB67AE85;  // sqrt(3) - 1
-  // The words are variables and not elements. Without optimisation elements are calls, and tests
-  // that draw their data under sanitizers spent two thirds of their time in them.
+  // The words are variables and not array elements. Without optimisation, accesses to elements are
+  // calls, and tests that draw their data under sanitizers spent two thirds of their time in them.
   auto c0 = counter[0];
   auto c1 = counter[1];
   auto c2 = counter[2];

@@ -38,11 +38,11 @@ struct Running {
   std::list<std::pair<std::thread::id, std::stop_source>> threads;
   bool over = false;  // the process is ending
   Running* parents = nullptr;
-  std::vector<std::shared_ptr<void>> left;  // handles of threads that only the parent has
+  std::vector<std::shared_ptr<void>> left;  // handles of threads that exist only in the parent
 };
 
-// Returns this process's threads. The object is never destroyed. A child leaves the parent's alone:
-// another thread may have held its lock.
+// Returns this process's threads. The object is never destroyed. A forked child does not use the
+// parent's object, because another thread may have held its lock.
 Running& running() {
   static std::atomic<Running*> current{new Running};
   Running* known = current.load();
@@ -79,7 +79,7 @@ std::string limit_of_groups() {
 Status none_to_be_had(const char* purpose, const char* why) {
   std::string limits = limit_of_groups();
   rlimit limit{};
-  ::getrlimit(RLIMIT_AS, &limit);  // the stack needs memory
+  ::getrlimit(RLIMIT_AS, &limit);  // may limit memory, which the stack needs
   if (limit.rlim_cur != RLIM_INFINITY)
     limits += ", RLIMIT_AS " + std::to_string(limit.rlim_cur) + " (ulimit -v)";
   ::getrlimit(RLIMIT_NPROC, &limit);
@@ -119,7 +119,7 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   }
   const auto run = [&here, stop = made.state_->stop, work = std::move(work)]() mutable {
     work(stop.get_token());
-    work = nullptr;  // destroys what it holds before exit() goes on
+    work = nullptr;  // destroys the objects that the work holds before exit() goes on
     const std::lock_guard ending(here.mutex);
     here.threads.remove_if(
         [](const auto& entry) { return entry.first == std::this_thread::get_id(); });
@@ -227,7 +227,8 @@ void end_threads() {
   };
   std::vector<std::stop_source> asked = others();
   lock.unlock();
-  for (std::stop_source& one : asked) one.request_stop();  // may call what other rooms registered
+  // May call functions that other rooms registered.
+  for (std::stop_source& one : asked) one.request_stop();
   lock.lock();
   here.ended.wait_for(lock, kExitTime, [&] { return others().empty(); });
 }

@@ -2,7 +2,7 @@
 //
 // The system may have no thread to give. That is a Status which names the limit, and never an
 // exception. A process may end at any moment: exit() asks all these threads to stop, and waits for
-// them, so that none runs while what it uses is torn down.
+// them, so that no thread runs while objects that it uses are torn down.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class Thread {
   bool joinable() const { return state_ != nullptr; }
   // Returns whether the caller runs on this thread.
   bool is_this() const;
-  // For code that must hear of a stop, or ask for one, without this object.
+  // For code that must be told of a stop, or ask for one, without this object.
   std::stop_source stop_source() const;
   void request_stop();
   // Returns when the work has returned. On the thread itself, or in a forked child of the process
@@ -49,18 +49,19 @@ class Thread {
   std::shared_ptr<State> state_;
 };
 
-// Runs all tasks at the same time, as far as threads can be had, and the last one on this thread.
-// Returns when all have returned.
+// Runs all tasks at the same time, as far as the system gives threads, and the last one on this
+// thread. Returns when all have returned.
 void run_together(const char* purpose, const std::vector<std::function<void()>>& tasks);
 
 // Runs the task on a thread that nobody joins, or on this one if no thread can be had.
 void run_behind(const char* purpose, const std::function<void()>& task);
 
 // Registers end_threads() for exit(); the first start() also does. Functions registered with
-// std::atexit() after this call run before it, and find the threads running.
+// std::atexit() after this call run before it, and find the threads still running.
 void end_threads_at_exit();
 
-// For tests: number of further threads that can be had; if negative, as many as the system gives.
+// For tests: limits the number of further threads that start() gives. If negative, there is no
+// limit but the system's.
 void limit_threads(int more);
 
 }  // namespace leeway

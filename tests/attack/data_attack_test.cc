@@ -1,6 +1,6 @@
-// Attackers without the keys, against the data of a sealed job: each is one test. What they add to
-// the network must change nothing at all: not a result, not a byte that a member sends, not a time.
-// What they take from it or delay is loss.
+// Attackers without the keys, against the data of a sealed job: each test is one attack. Datagrams
+// that attackers add to the network must change nothing at all: no result, no byte that a member
+// sends, no time. Datagrams that they take away or delay count as loss.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -23,9 +23,9 @@ struct Outcome {
   std::vector<std::vector<float>> results;
   std::uint32_t trace = 0;
   Duration took{0};
-  std::uint64_t refused = 0;  // datagrams, by all members
+  std::uint64_t refused = 0;  // datagrams that all members refused
 
-  // For texts of failures, without the results.
+  // Prints an outcome in texts of failures, without the results.
   friend bool operator==(const Outcome& one, const Outcome& other) {
     return one.results == other.results && one.trace == other.trace && one.took == other.took;
   }
@@ -50,7 +50,7 @@ Outcome outcome_of(SealedJob& job) {
       EXPECT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.c_str();
       outcome.results.push_back(sums.result(rank));
     }
-    job.pass(200ms);  // confirmations, so that nothing reads `sums` any more
+    job.pass(200ms);  // time for confirmations, so that nothing reads `sums` any more
   }
   outcome.took = job.now() - began;
   outcome.trace = job.trace();
@@ -70,7 +70,7 @@ Outcome quiet() {
   return attacked([](SealedJob&) {});
 }
 
-// Before each datagram of a member come `extra` ones.
+// Puts `extra` datagrams before each datagram of a member.
 Attack adding(std::function<std::vector<Flying>(const Flying&)> extra) {
   return [extra = std::move(extra)](SealedJob& job) {
     job.network = [extra](const Flying& flying) {
@@ -168,7 +168,7 @@ TEST(DataAttack, JunkFloodHasNoEffect) {
   }));
 }
 
-// A stranger's answer to what he sends is what he can reflect at others.
+// A stranger could direct every answer that he gets at somebody else.
 TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   SealedJob job({.size = kMembers});
   const std::uint32_t before = job.trace();
@@ -183,7 +183,7 @@ TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   EXPECT_EQ(job.trace(), before);
 }
 
-// A member's own datagram, from the address of another member.
+// The attacker sends a member's own datagram from the address of another member.
 TEST(DataAttack, MembersDatagramFromAnotherMembersAddressHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     const Rank other = kMembers - seen.from - seen.to;
@@ -281,7 +281,7 @@ TEST(DataAttack, DamagedCopiesThatComeFirstHaveNoEffect) {
   }));
 }
 
-// Each bit of the clear header in turn, of datagrams of every kind.
+// Flips each bit of the clear header in turn, in datagrams of every kind.
 TEST(DataAttack, HeaderBitsAreAllUnderTheSeal) {
   std::size_t bit = 0;
   expect_no_effect(adding([&bit](const Flying& seen) {

@@ -1,6 +1,6 @@
-// A member with the right keys that does not as it should. The others end each call with loss by
-// its deadline and a tick, their results are finite, and what they send it is bounded. In virtual
-// time.
+// A member that has the right keys and breaks the protocol. The other members end each lossy call
+// within a tick of its deadline, their results are finite, and they send it a bounded number of
+// datagrams. All in virtual time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,10 +20,10 @@ constexpr std::size_t kFaultyElements = 30'000;
 constexpr Duration kFaultyDeadline = 60ms;
 constexpr Duration kTick = 1ms;
 
-// Three members and the faulty one, which takes part in one call with loss after the other.
+// Three members and the faulty one, which takes part in one lossy call after the other.
 class FaultyMember : public ::testing::Test {
  protected:
-  // One call. Of the honest members, checks what is promised.
+  // Makes one call, and checks what is promised to the honest members.
   void expect_call(Delivery delivery = best_effort(kFaultyDeadline)) {
     sums_.push_back(std::make_unique<Sums>(kFaultyJob, kFaultyElements, delivery));
     Sums& sums = *sums_.back();
@@ -63,7 +63,7 @@ class FaultyMember : public ::testing::Test {
       return all;
     };
   }
-  // Messages that it sends in place of its datagram.
+  // Messages that the faulty member sends in place of its datagram.
   void says_instead(std::function<Bytes(Rank to, Bytes plain)> instead) {
     job.betrayal = [instead = std::move(instead)](Rank from, Rank to, const Bytes& plain) {
       if (from != kFaulty) return std::vector<Bytes>{plain};
@@ -81,7 +81,7 @@ class FaultyMember : public ::testing::Test {
   std::vector<std::unique_ptr<Sums>> sums_;  // read until confirmed
 };
 
-// The header of a data datagram of its own. Returns nullopt for other datagrams.
+// The header of a data datagram of the faulty member. Returns nullopt for other datagrams.
 std::optional<wire::DataHeader> header_of(const Bytes& plain, wire::Prefix& prefix) {
   wire::DataHeader header;
   ByteSpan payload;
@@ -105,7 +105,7 @@ Bytes with_header(Bytes plain, const std::function<void(wire::DataHeader&)>& cha
 // Numbers
 // ------------------------------------------------------------------------------------------
 
-// Each is finite; their sum is not.
+// Each number is finite; their sum is not.
 TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
   spoil = [](std::vector<float>& mine) {
     std::fill(mine.begin(), mine.end(), std::numeric_limits<float>::max());
@@ -113,7 +113,7 @@ TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
   expect_calls(3);
 }
 
-// Infinities and NaNs among them count as lost.
+// Contributions with infinities and NaNs among them count as lost.
 TEST_F(FaultyMember, NumbersThatAreNoneReachNoResult) {
   spoil = [](std::vector<float>& mine) {
     for (std::size_t i = 0; i < mine.size(); i += 50) mine[i] = i % 100 == 0 ? NAN : -INFINITY;
@@ -153,7 +153,7 @@ TEST_P(FaultyClaim, EndsNobodysCalls) {
   for (; round < 4; ++round) expect_call();
 }
 
-// Numbers must go on after it, too: what it said may not be what all later calls are measured by.
+// Numbering must go on after the false claim, too: later calls must not be measured by it.
 TEST_P(FaultyClaim, DoesNotOutliveIt) {
   says([](Rank to, const Bytes&) { return forgeries(77, kFaulty, to, 0)[GetParam()].plain; });
   expect_call();
@@ -164,8 +164,8 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
-// Nobody can be so far ahead. Exact calls end by a peer's claims about itself. They believe none of
-// these.
+// A rank cannot be so far ahead. What a peer says about itself may end an exact call, but none of
+// these claims is believed.
 TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
   wire::DataHeader opens{.round = 9, .flow_packets = 4};
@@ -176,7 +176,7 @@ TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   report.opened_below = kFar;
   for (const int what : {0, 1, 2}) {
     says([&](Rank, const Bytes& plain) {
-      wire::Prefix prefix;  // a position that it may have now
+      wire::Prefix prefix;  // a position that the datagram may have now
       (void)wire::decode_prefix(plain, nullptr, prefix);
       prefix.type = what == 2 ? wire::PacketType::report : wire::PacketType::data;
       if (what < 2) return data_of(prefix, what == 0 ? opens : settles, 8);
@@ -200,7 +200,7 @@ TEST_F(FaultyMember, RandomDatagramsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// The checksum under the seal is right here: all fields are read.
+// The checksum under the seal is right here, so receivers read all fields.
 TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   std::mt19937 random(29);
   says_instead([&random](Rank, Bytes plain) {
@@ -231,10 +231,9 @@ TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// Datagrams that it makes others send
-// --------------------------------------------------------------------------
+// Datagrams that the faulty member makes others send -------------------------------------------
 
-// Its datagram, without a word of what it has settled.
+// Changes the faulty member's datagram so that it tells nothing of what the member has settled.
 Bytes unsettled(Bytes plain) {
   wire::Prefix prefix;
   wire::Report report;
@@ -250,9 +249,10 @@ Bytes unsettled(Bytes plain) {
   return plain;
 }
 
-// It asks for its part again with everything that it says, and never says that it has it.
+// The faulty member asks for its part again in each of its datagrams, and never confirms that it
+// has it.
 TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
-  constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to it
+  constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to the faulty one
   std::uint16_t requests = 0;
   job.betrayal = [&](Rank from, Rank to, const Bytes& plain) {
     if (from != kFaulty || to != 0) return std::vector<Bytes>{plain};
@@ -293,7 +293,7 @@ TEST_F(FaultyMember, SilenceToOneMemberOnlyCostsTheDeadline) {
   expect_calls(3);
 }
 
-// A process that is alive, takes part, and gives no data.
+// The faulty member is alive and takes part, but sends no data.
 TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
   says_instead([](Rank, Bytes plain) {
     wire::Prefix prefix;
@@ -302,7 +302,8 @@ TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
   expect_calls(3);
 }
 
-// Dead to the others after the peer time-out: exact calls end, and name it.
+// The others take the silent member for dead after the peer time-out. Their exact calls end, and
+// name it.
 TEST_F(FaultyMember, SilenceEndsExactCallsByThePeerTimeout) {
   says_instead([](Rank, const Bytes&) { return Bytes(); });
   Sums sums(kFaultyJob, kFaultyElements, exact());

@@ -1,5 +1,5 @@
-// Datagrams that would do harm if anybody believed them, as one who knows the wire format, the
-// epoch and every number makes them.
+// Datagrams that would do harm if anybody believed them. Their maker knows the wire format, the
+// epoch and every number.
 #pragma once
 
 #include <bit>
@@ -44,12 +44,12 @@ inline Bytes repair_of(const wire::Prefix& prefix, const wire::Repair& repair) {
       [&](MutableByteSpan out) { return wire::encode_repair(prefix, repair, words, out); });
 }
 
-// `round`: of an operation that is open at the receiver.
+// `round`: number of an operation that is open at the receiver.
 inline std::vector<Forgery> forgeries(std::uint32_t epoch, Rank from, Rank to,
                                       std::uint32_t round) {
   using wire::PacketType;
-  constexpr std::uint32_t kNext = 1000;       // a sequence that may come
-  constexpr std::uint32_t kFar = 0x7FFFFFFE;  // the farthest that is later
+  constexpr std::uint32_t kNext = 1000;       // a sequence number that may come next
+  constexpr std::uint32_t kFar = 0x7FFFFFFE;  // the largest number that still counts as later
   const auto prefix = [&](PacketType type) { return wire::Prefix{type, epoch, from, to, kNext}; };
   wire::DataHeader data;
   data.round = round;

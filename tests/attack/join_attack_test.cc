@@ -33,14 +33,14 @@ LocalConfiguration member(int rank, std::uint16_t port, std::string_view secrets
   return local;
 }
 
-// A job that has begun to meet, but whose last rank comes when the test says so.
+// A job that has begun to meet, and whose last rank comes when the test says so.
 class Job {
  public:
   explicit Job(std::uint16_t port) : port_(port) {
     for (int rank = 0; rank + 1 < kRanks; ++rank) joining_.push_back(join(member(rank, port)));
   }
 
-  // The last rank comes; all must be in one group.
+  // Lets the last rank come; all must be in one group.
   void expect_start() {
     joining_.push_back(join(member(kRanks - 1, port_)));
     std::vector<Group> groups;
@@ -57,7 +57,7 @@ class Job {
   std::vector<Joining> joining_;
 };
 
-// The first bytes of a client whose process holds these secrets.
+// The first bytes of a client that holds these secrets.
 std::string client_hello(std::string_view secrets) {
   const auto context = *keys::TlsContext::make(identity_with(secrets)->secrets);
   keys::TlsSession session(context, keys::TlsSession::Side::client);
@@ -107,7 +107,8 @@ TEST(JoinAttack, JobStartsBesideAFloodOfJunk) {
 TEST(JoinAttack, JobStartsBesideAFloodOfHandshakesThatAreNeverFinished) {
   const std::uint16_t port = free_port();
   Job job(port);
-  const Flood flood(port, saying(client_hello("1")));  // recorded: the first message is no secret
+  // A recording: the first message of a connection is no secret.
+  const Flood flood(port, saying(client_hello("1")));
   flood.await(kFloodConnections);
   job.expect_start();
 }
@@ -159,7 +160,7 @@ TEST(JoinAttack, ProcessWithoutASecretIsToldWhatItLacks) {
   job.expect_start();
 }
 
-// All that one rank said, said again on another connection: it would claim a rank twice.
+// Repeats all that one rank said on another connection, which would claim a rank twice.
 TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   const std::uint16_t port = free_port();
   Job job(port);
@@ -199,19 +200,19 @@ TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   });
   LocalConfiguration last = member(kRanks - 1, tapped);
   last.join_timeout = 2s;
-  // It looks for an invitation to another name, so that the job waits on.
+  // The impostor looks for an invitation to another name, so that the job goes on waiting.
   last.name = "nobody";
   EXPECT_FALSE(join_group(last).ok());
   tap.join();
   ASSERT_GT(said.size(), 200u);
   for (int i = 0; i < 20; ++i) {
     LoopbackPeer replay(port, said);
-    while (!replay.hangs_up()) continue;  // the handshake's answer, an alert
+    while (!replay.hangs_up()) continue;  // the answer in the handshake, an alert
   }
   job.expect_start();
 }
 
-// An impostor has rank 0's port first, and is gone when rank 0 comes.
+// An impostor has rank 0's port first, and is gone when the real rank 0 comes.
 TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   const std::uint16_t port = free_port();
   std::vector<Joining> guests;
@@ -233,7 +234,7 @@ TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   }
 }
 
-// A member is another matter: it may end the meeting, and all are told why.
+// Unlike a stranger, a member may end the meeting, and all ranks are told why.
 TEST(JoinAttack, MisfitThatKnowsTheSecretEndsTheMeetingForAll) {
   const std::uint16_t port = free_port();
   std::vector<Joining> joining;
@@ -270,7 +271,7 @@ LocalConfiguration with_certificates(int rank, std::uint16_t port,
   return local;
 }
 
-// Shows its certificate, and takes the server's whatever it says.
+// Shows its own certificate, and accepts the server's, whatever it is.
 void try_to_enter(std::uint16_t port, const keys::CertificateFiles& files) {
   SSL_CTX* const context = ::SSL_CTX_new(::TLS_client_method());
   ::SSL_CTX_use_certificate_file(context, files.certificate.c_str(), SSL_FILETYPE_PEM);
@@ -280,7 +281,7 @@ void try_to_enter(std::uint16_t port, const keys::CertificateFiles& files) {
   socket.connect(loopback(port));
   SSL* const ssl = ::SSL_new(context);
   ::SSL_set_fd(ssl, socket.native_handle());
-  EXPECT_EQ(::SSL_connect(ssl), 1);  // to this side the handshake is over
+  EXPECT_EQ(::SSL_connect(ssl), 1);  // from this side's view, the handshake is over
   const std::string request = misfit();
   (void)::SSL_write(ssl, request.data(), static_cast<int>(request.size()));
   char answer = 0;
@@ -298,7 +299,8 @@ class CertificateAttack : public ::testing::Test {
   }
   void expect_start() {
     joining_.push_back(join(with_certificates(kRanks - 1, port_, authority_.member_of("a"))));
-    // Rank 0's server ends with its group, which a busy machine's other ranks may still be reading.
+    // Rank 0's server ends with its group, so the groups live until the slower ranks of a busy
+    // machine have read it.
     std::vector<Result<Group>> groups;
     for (Joining& one : joining_) {
       groups.push_back(one.get());
@@ -340,7 +342,7 @@ TEST_F(CertificateAttack, FloodsOfJunkAndUnfinishedHandshakesDoNotPreventTheStar
   expect_start();
 }
 
-// A guest that a proven rank 0 does not take is told why, and waits for no time-out.
+// A guest that a proven rank 0 does not take is told why at once, and needs no time-out.
 TEST_F(CertificateAttack, GuestThatIsNotTakenIsToldAtOnce) {
   keys::Authority second("second");
   keys::CertificateFiles files = second.member_of("a");

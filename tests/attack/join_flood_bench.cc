@@ -58,8 +58,8 @@ int last_core() {
   return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) - 1;
 }
 
-// Attackers have the last core to themselves, as if they were another machine. The kernel's work
-// for what they send to loopback is theirs, too.
+// Attackers get the last core to themselves, as if they were another machine. They also pay for the
+// kernel's work on what they send to loopback.
 void run_on(int first, int last) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -85,7 +85,7 @@ void measure(const char* name, int starts, std::uint16_t port,
   double most_mib = 0;
   const double before_mib = resident_mib();
   for (int i = 0; i < starts; ++i) {
-    ::usleep(300'000);  // by then the queue is empty after the flood before
+    ::usleep(300'000);  // by then the queue of the previous flood is empty
     quiet.push_back(start_job(port, identity));
     const pid_t child = launch(attack);
     ::usleep(300'000);

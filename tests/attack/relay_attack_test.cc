@@ -45,7 +45,7 @@ class RelayAttack : public ::testing::Test {
   std::mt19937 random_{5};
 };
 
-// Neither junk nor what a process with keys of its own sealed.
+// Relays forward neither junk nor datagrams that a process with other keys sealed.
 TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   const std::uint64_t before = forwarded(group_);
   std::uint64_t to_stranger = 0;
@@ -55,7 +55,8 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     sent += one.from == RelayGroup::address_of(kRelay) && one.bytes.size() > 200;
     return std::vector{one};
   };
-  seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);  // its tags, and another secret
+  // Keys with the member's tags, but another secret.
+  seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);
   keys.root.fill(std::byte{9});
   seal::Associations own;
   own.meet(group_.now(), kRelay, keys, seal::aead_maker(seal::AeadKind::aes_128_gcm));
@@ -75,7 +76,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   group_.run(100ms);
   EXPECT_EQ(to_stranger, 0u);
   EXPECT_EQ(sent, 0u);
-  EXPECT_LE(forwarded(group_) - before, 4u);  // the two's own questions
+  EXPECT_LE(forwarded(group_) - before, 4u);  // the two members' own questions
   EXPECT_GE(group_.counter(kRelay, "refused_forged"), 1400u);
 }
 
@@ -136,15 +137,17 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
     member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
-  for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));  // past the numbers that it used
-  for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(1));    // and to itself
+  // Past the numbers that the sender used.
+  for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));
+  for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(1));  // and to itself
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(kRelay));
   group_.run(200ms);
   EXPECT_EQ(left, 0u);
   EXPECT_GE(group_.counter(kRelay, "forwarding_refused_target") - refused, 2000u);
 }
 
-// WIRE 9.10: neither what a stranger made, nor what a member says that relays nothing.
+// WIRE 9.10: neither a message that a stranger made has an effect, nor one of a member that is no
+// relay.
 TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   Bytes message(seal::kShareMessageBytes);
   seal::encode_share_message({.refused = 0, .bytes_per_second = 1}, message);
@@ -161,7 +164,7 @@ TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   EXPECT_GE(group_.counter(1, "refused_forged"), 90u);
   EXPECT_EQ(group_.counter(1, "relay_words_refused"), 0u);
 
-  seal::Associations member;  // its numbers are past those that the relay used
+  seal::Associations member;  // a sender whose numbers are past those that the relay used
   member.meet(group_.now(), 0, RelayGroup::keys_of(1, 0),
               seal::aead_maker(seal::AeadKind::aes_128_gcm));
   for (int i = 0; i < 2000; ++i) {
@@ -174,7 +177,8 @@ TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   EXPECT_FALSE(group_.at(1).poll_share());
 }
 
-// A relay that is a member, and bad. It answers where it is, so that it is chosen.
+// A relay that is a member and misbehaves. It answers challenges at its own address, so it is
+// chosen as a relay.
 class BadRelay {
  public:
   explicit BadRelay(RelayGroup& group) : group_(group) {
@@ -196,7 +200,7 @@ class BadRelay {
     say(to, message);
   }
 
-  // Datagrams that go on in place of one that a member sealed for the other.
+  // The datagrams that it sends on in place of one that a member sealed for the other.
   std::function<std::vector<Bytes>(const Bytes& inner)> betrays;
 
  private:
@@ -241,7 +245,7 @@ class RelayThatIsBad : public ::testing::Test {
  protected:
   RelayThatIsBad() : relay_(group_) { group_.cut(1, 2); }
 
-  // Sends 50 datagrams. What the receiver's core is given.
+  // Sends 50 datagrams. Returns those that the receiver's core is given.
   std::vector<Bytes> exchange() {
     relay_.betrays = [](const Bytes& inner) { return std::vector<Bytes>{inner}; };
     group_.run(1200ms);
@@ -293,7 +297,7 @@ TEST_F(RelayThatIsBad, RepeatingChangesNothing) {
   std::vector<Bytes> all;
   bad_ = [&](const Bytes& inner) {
     all.push_back(inner);
-    return all;  // everything, again and again
+    return all;  // everything so far, again and again
   };
   const auto heard = exchange();
   ASSERT_EQ(heard.size(), 50u);
@@ -323,11 +327,12 @@ TEST_F(RelayThatIsBad, SayingThatItRelaysNothingSlowsDownWhatGoesThroughItAlone)
   EXPECT_EQ(share->relay, kRelay);
   EXPECT_EQ(share->bytes_per_second, seal::RelayShares::kLeast);
   EXPECT_FALSE(group_.at(1).poll_share());
-  EXPECT_EQ(group_.counter(1, "relay_words_refused"), 1u);  // more than was sent
+  // Claims more refused datagrams than were sent.
+  EXPECT_EQ(group_.counter(1, "relay_words_refused"), 1u);
 }
 
-// It drops everything: the two leave it where there is another one. None is here, and so they ask
-// for their own path and for help.
+// The relay drops everything. The two members would leave it if there were another relay. Here
+// there is none, so they ask for a path of their own, and for help.
 TEST_F(RelayThatIsBad, DroppingEverythingIsFoundOut) {
   group_.set_busy(true);
   bad_ = [](const Bytes&) { return std::vector<Bytes>(); };

@@ -48,7 +48,8 @@ class SealedJob {
     }
   }
 
-  // Sees what a process gives to the network; what it returns flies in its place.
+  // Sees each datagram that a process gives to the network. The datagrams that it returns travel in
+  // its place.
   std::function<std::vector<Flying>(const Flying&)> network;
   // Messages that a faulty member sends in place of a plain datagram of its own.
   std::function<std::vector<Bytes>(Rank from, Rank to, const Bytes& plain)> betrayal;
@@ -59,7 +60,7 @@ class SealedJob {
     return engine(rank).endpoint().counters();
   }
   Instant now() const { return now_; }
-  // Checksum of all bytes that these processes sent, and of the times.
+  // Checksum of all bytes that these processes sent, and of the times when they did.
   std::uint32_t trace() const { return trace_; }
   std::uint64_t bytes_between(Rank from, Rank to) const {
     const auto found = bytes_.find({from, to});
@@ -104,7 +105,7 @@ class SealedJob {
 
   // Puts a datagram on the network.
   void inject(Flying flying) { flights_.emplace((now_ + flying.delay).ns, std::move(flying)); }
-  // A member that has gone bad says this, properly sealed.
+  // Sends a message of a member that has gone bad, properly sealed.
   void say(Rank from, Rank to, const Bytes& plain) { fly(from, to, sealed_by(from, to, plain)); }
 
   Bytes sealed_by(Rank from, Rank to, const Bytes& plain) {

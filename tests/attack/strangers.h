@@ -1,5 +1,5 @@
-// Strangers of a rendezvous: connections over loopback that say what a test wants said, again and
-// again or never, on threads of their own.
+// Strangers at a rendezvous: connections over loopback, on threads of their own. They send the
+// bytes that a test gives, repeatedly or never.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace leeway::attack {
 using asio::ip::tcp;
 using rendezvous::loopback;
 
-// Connects to a port over and over, also while nobody listens, until the object is gone.
+// Connects to a port over and over until the object is destroyed, also while nobody listens.
 class Flood {
  public:
   // `say` is called with each connection, which is closed after it.
@@ -43,7 +43,7 @@ class Flood {
         continue;
       }
       say(socket);
-      // A reset in place of a port that waits for a minute.
+      // Closes by a reset. Otherwise the port would wait for a minute.
       socket.set_option(asio::socket_base::linger(true, 0), error);
       ++connections_;
     }

@@ -36,7 +36,8 @@ Steps steps_with_infinity(int mantissa_bits, int bias) {
   return steps_between(float_magnitudes(mantissa_bits, bias, infinity));
 }
 
-// How many floats of both signs are not encoded as the stair and nan_is_right say.
+// Number of floats of both signs whose code is not the one that the staircase and nan_is_right
+// give.
 template <typename Encode, typename NanIsRight>
 std::uint64_t count_not_nearest(const Steps& steps, int sign_bit, Encode encode,
                                 NanIsRight nan_is_right) {
@@ -138,7 +139,8 @@ bool check_bfloat16() {
   return line.finish();
 }
 
-// Power-of-two scales of all positive finite floats: largest not above, smallest not below.
+// Checks power-of-two scales of all positive finite floats: the largest not above, and the smallest
+// not below.
 bool check_scales() {
   Line line("e8m0");
   line.compared("definition", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {

@@ -37,7 +37,7 @@ constexpr int kSkipped = 77;
 class Machine {
  public:
   virtual ~Machine() = default;
-  // Addresses of jobs are the host's, here and below.
+  // Addresses in jobs are host addresses, here and below.
   virtual void encode(const codec::Format& format, const EncodeJob& job) = 0;
   // Adds one contribution of encoded packets with one factor for all.
   virtual void accumulate(const codec::Format& format, const SumJob& job) = 0;
@@ -108,8 +108,8 @@ std::uint64_t random_bits(std::uint64_t i) {
   return z ^ z >> 31;
 }
 
-// By batch: gradients of some spread, any finite bits, ties, and all of these with special values
-// among them.
+// Values by batch: gradients of some spread, any finite bits, ties, and each of these with special
+// values among them.
 float value(std::uint64_t batch, std::uint64_t i) {
   const std::uint64_t bits = random_bits(batch * kBatch + i);
   const auto low = static_cast<std::uint32_t>(bits);
@@ -133,7 +133,7 @@ float value(std::uint64_t batch, std::uint64_t i) {
 
 // ---- comparing ----
 
-// Bytes of two arrays that differ, counted; NaN of any payload are equal where `floats`.
+// Number of bytes that differ between two arrays. If `floats`, NaNs of any payload are equal.
 std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byte> b, bool floats) {
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return 0;
   std::uint64_t different = 0;
@@ -148,7 +148,7 @@ std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byt
   return different;
 }
 
-// What src/math/codec makes of the same contribution.
+// Computes the sum of the same contribution by src/math/codec.
 void accumulate_by_definition(const codec::Format& format, const Packets& packets,
                               std::span<const std::byte> encoded, float factor,
                               std::span<float> sum) {

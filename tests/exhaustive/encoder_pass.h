@@ -9,8 +9,8 @@
 
 namespace leeway::codec {
 
-// How many elements of either sign, or scales, are not as `steps` says. `codec` is one of the MX
-// formats.
+// Number of elements of either sign, or of scales, that are not as `steps` says. `codec` is one of
+// the MX formats.
 std::uint64_t count_encoder_differences(Codec codec, const Steps& steps);
 
 }  // namespace leeway::codec

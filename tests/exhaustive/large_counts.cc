@@ -1,6 +1,6 @@
-// Tensors beyond 2^32 bytes and elements between two ranks of this process: every byte is looked
-// at. Needs 9 GiB of memory, some minutes, and is no part of ctest. Prints what it did; exits with
-// 1 where a byte is wrong.
+// Tensors beyond 2^32 bytes and elements between two ranks of this process: every byte is checked.
+// Needs 9 GiB of memory, some minutes, and is no part of ctest. Prints what it did; exits with 1
+// where a byte is wrong.
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -40,7 +40,7 @@ bool report(const char* what, const Status& status, std::size_t wrong) {
   return status.ok() && wrong == 0;
 }
 
-// Rank 0 has all the elements but a few, in place; rank 1 gets them behind a gap.
+// Rank 0 has all elements but a few, in place. Rank 1 gets them behind a gap.
 bool all_gather(Communicator& communicator, Memory& memory) {
   const std::vector<std::size_t> counts = {kElements - 100, 100};
   const std::vector<std::size_t> places = {0, kElements - 100};

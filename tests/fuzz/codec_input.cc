@@ -9,7 +9,7 @@
 namespace leeway::fuzz {
 namespace {
 
-// Settings are adopted one by one as far as they go with those before.
+// Takes over settings one by one, if they fit the settings before them.
 template <typename Change>
 void adopt(CodecOptions& options, Change change) {
   CodecOptions changed = options;

@@ -23,13 +23,13 @@ double float_bound(Codec codec, double value, bool stochastic) {
   return stochastic ? quantum : quantum / 2;
 }
 
-// Largest scale, and what scale rounding alone may cost the elements at the top of a group.
+// The largest scale, and how far rounding the scale may clip the elements at the top of a group.
 struct ScaleBound {
   double largest = 0.0;
-  double clipped = 0.0;  // where the scale was rounded down
+  double clipped = 0.0;  // how much is clipped if the scale was rounded down
 };
 
-// 2^exponent of the element's largest value, of which it is at least half.
+// The power of two of the element's largest value, which is at least half of that value.
 double top_binade(const codec::Minifloat& element) {
   return std::exp2(std::ilogb(codec::largest(element)));
 }

@@ -1,5 +1,5 @@
-// Agreement is total over the values in a store. Any value is one of our messages or refused. The
-// group that rank 0 makes of Hellos that it took is a table that every rank takes.
+// Agreement is defined for any value in a store: a value is one of our messages, or it is refused.
+// The table that rank 0 makes of the Hellos that it accepted is accepted by every rank.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-// Rank 0 as the first byte of the input says.
+// Configuration of rank 0, as the first byte of the input says.
 LocalConfiguration root_of(std::uint8_t wish) {
   LocalConfiguration root;
   root.size = 2;

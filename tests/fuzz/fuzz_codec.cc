@@ -1,5 +1,5 @@
-// Decoding is total. Any bytes of a packet's length decode, in every format and on every
-// instruction set, to the values of the definition.
+// Decoding is defined for all bytes. Any bytes of a packet's length decode, in every format and on
+// every instruction set, to the values of the definition.
 //
 // Input: instruction set, format, place, a scale, elements, the values to which they are added,
 // then the payload.
@@ -23,9 +23,9 @@ struct Packet {
   codec::Format format;
   codec::Place place;
   float scale = 1.0f;
-  std::vector<float> before;       // values to which the packet's are added
-  std::vector<std::byte> payload;  // exactly of the packet's length, on the heap: an address
-                                   // sanitizer sees every step beyond
+  std::vector<float> before;  // values to which the packet's are added
+  // Exactly as long as the packet, on the heap: an address sanitizer sees every access beyond.
+  std::vector<std::byte> payload;
 };
 
 // Mostly short packets, where tails and odd blocks are; sometimes the longest.
@@ -44,8 +44,8 @@ Packet read_packet(fuzz::Input& input) {
   packet.scale = finite(input.any_float());
   const std::size_t elements = read_elements(input);
   packet.before.assign(elements, finite(input.any_float()));
-  // The receive path takes a payload only if its length is the packet's. Here it is made so, that
-  // every input gets further.
+  // The receive path takes a payload only if it has the packet's length. Here each input is made
+  // that long, so that it gets further.
   const auto payload = input.rest();
   packet.payload.resize(packet.format.encoded_bytes(packet.before.size()));
   if (const std::size_t length = std::min(payload.size(), packet.payload.size()); length > 0) {

@@ -1,6 +1,6 @@
-// Encoding is total. Any floats encode, to the same bytes on every instruction set and every time,
-// and decode to something near: within the format's quantum, finite where they were finite, NaN
-// where they were not.
+// Encoding is defined for all floats. They encode to the same bytes on every instruction set and
+// every time. They decode to values near them: within the format's quantum, finite where they were
+// finite, and NaN where they were not.
 //
 // Input: instruction set, format, place, shape, then the floats.
 #include <algorithm>
@@ -21,8 +21,8 @@ using leeway::fuzz::same;
 
 namespace {
 
-// A fuzzer's bytes are floats of all exponents, of which the largest rules its block. The shape
-// narrows them to a few binades above any smallest one: exponent = base + (own & mask).
+// A fuzzer's bytes are floats of all exponents, and the largest in a block decides its scale. The
+// shape narrows them to a few binades above any smallest one: exponent = base + (own & mask).
 std::vector<float> read_floats(fuzz::Input& input) {
   constexpr std::uint32_t kMasks[] = {0xFF, 0x1F, 0x07, 0x01};
   const std::uint32_t mask = kMasks[input.byte() % 4];
@@ -40,7 +40,7 @@ std::vector<float> read_floats(fuzz::Input& input) {
 
 std::vector<std::byte> encoded(const codec::Format& format, const codec::Place& place,
                                std::span<const float> values) {
-  // Bytes from before must not show.
+  // The buffer's earlier bytes must not show in the result.
   std::vector<std::byte> payload(format.encoded_bytes(values.size()), std::byte{0xA5});
   codec::encode(format, values, place, payload);
   return payload;
@@ -63,7 +63,7 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Blocks with an infinity or NaN become NaN as a whole; the others do not feel it.
+// Blocks with an infinity or NaN become NaN as a whole; other blocks are not affected.
 void expect_near(const codec::Format& format, std::span<const float> in,
                  std::span<const float> out) {
   const bool bounded = !format.options.clip && format.options.bound == 0.0f;

@@ -1,8 +1,9 @@
-// A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and
-// arbitrary fields, thrown at a process in the middle of its operations. Some name a communicator
-// that it has closed, or does not know. It must neither crash nor read out of bounds, must finish
-// by deadline, and sends at most one datagram for one that reaches no member. The script is played
-// twice: to a process that is not paced, and to one whose pace the peer's reports decide.
+// A hostile peer that has the keys. The input is a script of datagrams with valid prefix and
+// checksum and arbitrary fields, which reach a process in the middle of its operations. Some name a
+// communicator that the process has closed, or does not know. The process must neither crash nor
+// read out of bounds, must finish by deadline, and sends at most one datagram for each that reaches
+// no member. The script is played twice: to a process that is not paced, and to one whose pace the
+// peer's reports decide.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -25,8 +26,8 @@ std::uint32_t epoch_of(std::byte choice) {
   return choice == std::byte{0xFF} ? kUnknown : choice == std::byte{0xFE} ? kClosed : kOpen;
 }
 
-// Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right,
-// the rest is its own.
+// Makes the fuzzer's bytes authentic: magic, version, epoch, routing and checksum are put right,
+// and the rest stays.
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const std::uint16_t magic = wire::kMagic;
   const std::uint32_t epoch = epoch_of(datagram[17]);
@@ -76,7 +77,8 @@ struct Victim {
     member = &node.join(now, config, {0, 1, 2, 3});
     config.epoch = kClosed;
     (void)node.part(node.join(now, config, {0, 1, 2, 3}));
-    member->engine().endpoint().probe_all();  // peers may claim to have heard its multicast
+    // Lets peers claim that they heard this rank's multicast.
+    member->engine().endpoint().probe_all();
     requests[0].spec = {.kind = collective::OperationKind::all_reduce,
                         .input = std::span(gradient),
                         .output = std::span(gradient)};
@@ -119,7 +121,7 @@ struct Victim {
 
 void play(CongestionControl control, const std::uint8_t* data, std::size_t size) {
   Victim victim(control);
-  while (size >= 2) {  // length, then that many bytes
+  while (size >= 2) {  // an entry is a length, then as many bytes
     const std::size_t length = std::min<std::size_t>(size - 2, (data[0] | data[1] << 8) % 700);
     std::vector<std::byte> datagram(std::max(length, wire::kPrefixBytes));
     std::memcpy(datagram.data(), data + 2, length);

@@ -1,6 +1,7 @@
-// Peers that write what they like into their parts of an arena, while this rank waits in its calls:
-// each call ends by its deadline, nothing beside its tensors is written, and peers' memory is only
-// read, where this rank mapped it. The input says what is called, and what peers do meanwhile.
+// Peers that write anything into their parts of an arena, while this rank waits in its calls. Each
+// call must end by its deadline, nothing but its tensors may be written, and peers' memory may only
+// be read, and only where this rank mapped it. The input decides which calls are made, and what
+// peers do meanwhile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ const std::string& folder() {
   return kFolder;
 }
 
-// One arena for all inputs, as three processes map it. What an input wrote is zero again after it.
+// One arena for all inputs, mapped as three processes would map it. After each input the bytes that
+// it wrote are set to zero again.
 struct Memory {
   Memory() {
     ArenaName name = kName;
@@ -57,7 +59,7 @@ struct Memory {
   std::vector<ArenaFile> files;
 };
 
-// Elements between others that nobody may write.
+// Elements between guard elements that nobody may write.
 class Guarded {
  public:
   explicit Guarded(std::size_t count) : values_(count + 2 * kAround, kGuard), count_(count) {
@@ -172,7 +174,7 @@ class Scene {
     Line& line = memory_.line(rank);
     Descriptor& descriptor = line.descriptors[choice >> 6 & 1];
     switch (choice % 12) {
-      case 0:  // as if it were in the call, and far
+      case 0:  // as a peer that is in the call, and far ahead in it
       case 1:
         for (Rank peer = 1; peer < kRanks; ++peer) take_part(peer);
         return;
@@ -180,7 +182,7 @@ class Scene {
         describe(descriptor);
         line.progress = progress_of(number_, input_.byte());
         return;
-      case 3: {  // any word of its line
+      case 3: {  // any word of the peer's line
         const std::size_t at = input_.get<std::uint16_t>() % (kLineBytes / sizeof(Word));
         reinterpret_cast<Word*>(&line)[at] = input_.get<std::uint64_t>();
         return;
@@ -252,10 +254,10 @@ class Scene {
   Station station_;
   Caller caller_;
   Instant now_{1'000'000};
-  std::uint64_t number_ = 0;  // current call, and its contents
+  std::uint64_t number_ = 0;  // the current call, and its contents
   std::uint64_t what_ = 0;
   std::uint64_t count_ = 0;
-  std::uint64_t allocated_ = 0;  // the call that peers made memory in
+  std::uint64_t allocated_ = 0;  // the call in which peers made memory
   std::shared_ptr<Region> region_;
   std::vector<std::string> names_;
 };

@@ -1,5 +1,6 @@
-// The server of a TcpRendezvous is total: whatever connections say, in whatever pieces and order,
-// it answers in frames that a client reads, holds no more than it may, and closes what is not ours.
+// The server of a TcpRendezvous copes with any bytes of its connections, in any pieces and order.
+// It answers in frames that a client can read, holds no more than it may, and closes connections
+// that do not speak its protocol.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -89,7 +90,7 @@ class Play {
     return bytes;
   }
 
-  // A request that is ours, or nearly.
+  // A valid request, or nearly one.
   std::string request() {
     StoreRequest request;
     const std::uint8_t kind = input_.byte();

@@ -1,6 +1,6 @@
-// A peer that writes what it likes into the memory of a pair, between our steps on both rings:
-// nothing outside the ring is lent or written, no call goes on for ever, and a ring that is broken
-// stays so. The input says what is done, step by step.
+// A peer that writes anything into the memory of a pair, between our steps on both rings. Nothing
+// outside of the ring may be lent or written, no call may go on for ever, and a broken ring must
+// stay broken. The input gives the actions, step by step.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::size_t kDatagramMax = 32768;
 
-// One segment for all inputs, as two processes map it. What an input wrote is zero again after it.
+// One segment for all inputs, mapped as two processes would map it. After each input the bytes that
+// it wrote are set to zero again.
 struct Memory {
   Memory() {
     const std::string name = "leeway-fuzz-" + std::to_string(::getpid());
@@ -60,7 +61,7 @@ class Scene {
       case 1:
         there_[0].head->written.store(input.get<std::uint64_t>());
         return;
-      case 2:  // what a writer could say
+      case 2:  // a position that a writer could give
         there_[0].head->written.store(std::uint64_t{input.get<std::uint16_t>()} * kRecordGrain);
         return;
       case 3:

@@ -1,5 +1,5 @@
 // No datagram of a forger is opened or changes anything. The peer's own datagrams are opened,
-// whatever came before. The input says what is sent, step by step.
+// whatever came before. The input decides what is sent, step by step.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -116,7 +116,7 @@ void step(StepInput& input, Scene& scene) {
       LEEWAY_ASSERT(!scene.opens(to, datagram));
       return;
     }
-    default: {  // anything, by one who knows the tag
+    default: {  // any datagram, by a forger who knows the tag
       std::vector<std::byte> datagram(seal::kHeaderBytes);
       std::uint64_t counter = 0;
       for (int i = 0; i < 8; ++i) counter = counter << 8 | input.byte();

@@ -1,5 +1,4 @@
-// Decoders are total: any bytes are read as something or refused, and nothing is read out of
-// bounds.
+// Decoders are defined for all bytes: they decode or refuse them, and read nothing out of bounds.
 #include <cstddef>
 #include <cstdint>
 

@@ -41,7 +41,8 @@ std::uint64_t draw(std::uint32_t stream, std::uint32_t a, std::uint32_t b) {
 
 // A target that finds something wrong ends the process, and thus the test.
 void run(const Bytes& input) {
-  // On the heap and of the exact size: an address sanitizer sees every step beyond.
+  // The input lies on the heap with its exact size, so an address sanitizer sees every access
+  // beyond it.
   EXPECT_EQ(LLVMFuzzerTestOneInput(input.data(), input.size()), 0);
 }
 

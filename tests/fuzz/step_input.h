@@ -1,5 +1,5 @@
-// How targets that play a conversation read their input: numbers off the front, each of which
-// chooses what happens next. Numbers are zero once the input is used up.
+// How targets that play a conversation read their input: they take numbers off its front, and each
+// number chooses what happens next. Numbers are zero once the input is used up.
 #pragma once
 
 #include <algorithm>

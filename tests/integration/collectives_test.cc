@@ -69,8 +69,8 @@ TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
-// Four bits an element over a network that loses a tenth: unbiased, the same everywhere, and as
-// noisy as every rank's report says of its shard.
+// Four bits an element over a network that loses a tenth: averages are unbiased, the same on all
+// ranks, and as noisy as each rank's report says for its shard.
 TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) {
   RankGroup group(
       {.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
@@ -87,7 +87,8 @@ TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) 
     reported += facts["noise_variance"].get<double>() / static_cast<double>(all.size());
   }
   EXPECT_GT(all[0]["mse"].get<double>(), 1.1 * ratio_error(0.1, 4)) << "quantisation adds to loss";
-  EXPECT_NEAR(reported / all[0]["mse"].get<double>(), 1.0, 0.25);  // packets lost as wholes: 4 %
+  // Packets are lost as a whole: 4 %.
+  EXPECT_NEAR(reported / all[0]["mse"].get<double>(), 1.0, 0.25);
 }
 
 TEST(Collectives, BoundedAveragesKeepTheirBound) {
@@ -107,7 +108,7 @@ TEST(Collectives, ExactAveragesUnderLossHaveNoError) {
   RankGroup group(
       {.scenario = {"lossy_average", "delivery=exact", "rounds=5"}, .environment = kTenthLost});
   for (const Facts& facts : group.finish(kCollectivesPatience)) {
-    EXPECT_LT(facts["nmse"], 1e-13) << facts;  // rounding of float32 only
+    EXPECT_LT(facts["nmse"], 1e-13) << facts;  // only rounding to float32
     EXPECT_EQ(facts["loss"], 0.0);
   }
 }

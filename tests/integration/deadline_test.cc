@@ -1,6 +1,6 @@
-// Point by point what a stopped and a killed rank do to the others: no call outlives its deadline
-// by more than a timer tick (and the time the scheduler of a busy machine takes to wake a process,
-// stated below).
+// The effects of a stopped and of a killed rank on the others, point by point: no call outlives its
+// deadline by more than a timer tick (and the time the scheduler of a busy machine takes to wake a
+// process, stated below).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,9 @@ constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
 
 // Test machines have two cores, four ranks and often other work: a process that became ready may
 // wait for a time slice, and now and then for many. The median of all calls that waited for the
-// victim has the tick and one slice; the worst of them has 100 ms and twice what a thread of this
-// test that only sleeps was kept waiting at worst. On a quiet machine all do with the tick.
+// victim may be late by the tick and one slice. The worst of them may be late by 100 ms and twice
+// the longest wait of a thread of this test that only sleeps. On a quiet machine the tick is enough
+// for all.
 constexpr double kSliceMs = 4.0;
 constexpr double kWorstDelayMs = 100.0;
 
@@ -41,13 +42,13 @@ bool overdue(const Facts& call) {
   return call["cut"] == true || call["ok"] == false;
 }
 
-// Ended by the deadline because of the victim. On a busy machine a call may be cut for want of
-// another rank.
+// Returns true if the deadline ended the call because of the victim. On a busy machine it may also
+// end a call that waits for another rank.
 bool waited_for_victim(const Facts& call) {
   return call["ok"] == false || (call["cut"] == true && call["arrived"] < call["expected"]);
 }
 
-// Calls of all survivors that waited for the victim: how far beyond the deadline they returned.
+// How far beyond the deadline those calls of all survivors returned that waited for the victim.
 std::vector<double> lateness(const std::vector<Facts>& all, const char* clock) {
   std::vector<double> late;
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
@@ -99,7 +100,7 @@ void expect_exact_errors(const std::vector<Facts>& all) {
     EXPECT_NE(text.find("rank " + std::to_string(rank) + ":"), std::string::npos) << text;
     EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 2", 7), std::string::npos) << text;
-    // The first that gives up tells the others.
+    // The first rank that gives up tells the others.
     const bool timed_out = text.find("Timed out (deadline 400 ms)") != std::string::npos;
     const bool told =
         text.find("gave it up at its own deadline, waiting for rank 2") != std::string::npos;

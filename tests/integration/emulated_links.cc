@@ -16,8 +16,8 @@ std::vector<std::string> words_of(const char* text, char separator) {
   return words;
 }
 
-// The number behind `word` in tc's statistics: "Sent 840 bytes 9 pkt (dropped 1, ...". 0 where
-// there is none.
+// The number after `word` in tc's statistics, such as "Sent 840 bytes 9 pkt (dropped 1, ...". 0 if
+// the word is not there.
 std::uint64_t number_after(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word);
   return at == std::string::npos ? 0 : std::strtoull(&text[at + word.size()], nullptr, 10);
@@ -42,7 +42,7 @@ std::unique_ptr<EmulatedLinks> EmulatedLinks::create(const std::string& netem,
 bool EmulatedLinks::impair(const std::string& netem, std::string& obstacle) {
   if (netem.empty()) return true;
   for (const std::string& port : ports_) {
-    // The default of 1000 packets would lose what a burst of a few MiB brings.
+    // The default limit of 1000 packets would drop packets of a burst of a few MiB.
     std::vector<std::string> argv = {"tc",   "qdisc", "replace", "dev",   port,
                                      "root", "netem", "limit",   "100000"};
     for (const std::string& word : words_of(netem.c_str(), ' ')) argv.push_back(word);

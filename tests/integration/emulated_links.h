@@ -2,7 +2,7 @@
 //
 // LEEWAY_TEST_LINKS ("v1,v2,v3,v4") names the ranks' network devices, LEEWAY_TEST_PORTS the
 // bridge's ends of the same links, where netem is put, and LEEWAY_TEST_RDMA_ADDRESSES the ranks'
-// addresses. Where they are not set there are no such links, and whoever needs them is skipped.
+// addresses. If they are not set, there are no such links, and tests that need them are skipped.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class EmulatedLinks {
   const std::vector<std::string>& addresses() const { return addresses_; }  // by rank
   const std::vector<std::string>& names() const { return names_; }  // network device by rank
 
-  // Since creation, over all links: packets on their way to a rank, and those that netem took. 0
-  // without netem.
+  // Counts since creation, over all links: packets on their way to a rank, and packets that netem
+  // dropped. 0 without netem.
   struct Packets {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;

@@ -26,7 +26,7 @@ class EveryOperation {
   void scatter(DataType type, std::size_t count, Rank root);
   void all_to_all(DataType type, std::size_t count);
   void ring(DataType type,
-            std::size_t count);  // send to the next rank, receive from the one before
+            std::size_t count);  // sends to the next rank, and receives from the one before
 
  private:
   int size() const { return group_.size(); }
@@ -39,7 +39,8 @@ class EveryOperation {
 
 // Element i of a reduction over all ranks.
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
-// One rank's element i. Products need factors that stay small, averages sums that divide.
+// Element i of one rank. Products need factors that stay small, and averages need sums that can be
+// divided exactly.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
 // Factor of a rank's contribution under premul_sum.

@@ -17,15 +17,15 @@ inline void expect_no_problem(const Facts& facts) {
   EXPECT_EQ(facts["wrong"], 0u);
 }
 
-// Everything right, nothing failed, nothing missing in the end.
+// Expects that everything was right, nothing failed, and nothing is missing in the end.
 inline void expect_right(const Facts& facts) {
   ASSERT_NO_FATAL_FAILURE(expect_no_problem(facts));
   EXPECT_EQ(facts["loss"], 0.0);
 }
 
-// Loss before repair. Its standard error is that of packets lost independently, in bursts of
-// `burst` packets on average; ten of them, because packets of small flows that waited for a gate
-// count as repaired too.
+// Expects this loss before repair, within ten standard errors. The standard error is that of bursts
+// of `burst` packets on average, lost independently. Ten are allowed because packets of small flows
+// that waited for a gate count as repaired, too.
 inline void expect_loss_near(const Facts& facts, double loss, double burst = 1.0) {
   const double independent = facts["packets"].get<double>() / (2.0 * burst - 1.0);
   const double sigma = std::sqrt(loss * (1.0 - loss) / independent);

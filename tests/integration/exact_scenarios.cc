@@ -38,7 +38,8 @@ Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t s
   return pending;
 }
 
-// Calls one after the other: how many were right, wrong, and failed with which texts.
+// Makes calls one after the other. The facts say how many were right, wrong, and failed with which
+// texts.
 Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
   Facts facts = {{"right", 0}, {"wrong", 0}, {"failed", Facts::array()}};
   for (std::uint32_t k = 0; k < calls; ++k) {
@@ -49,7 +50,7 @@ Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
     });
     const auto outcome =
         group.all_reduce(data.view(), {.delivery = exact(std::chrono::seconds(1)),
-                                       .confirm_use = true});  // datagrams alone support it
+                                       .confirm_use = true});  // only datagrams support it
     if (!outcome.ok()) {
       facts["failed"].push_back(facts_of(outcome.status()));
       continue;
@@ -84,7 +85,7 @@ int scribble() {
 }  // namespace
 
 // `elements_max` is the largest block, in float32 elements. `types=0` leaves out all types but
-// float32. `late_ms` is the time by which rank 0 begins later, and finds the others asleep.
+// float32. Rank 0 begins `late_ms` later than the others, which are asleep by then.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   if (group->rank() == 0)
@@ -114,7 +115,8 @@ Facts in_flight(const Arguments& arguments) {
   for (std::uint32_t k = 0; k < operations; ++k)
     pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
   EveryOperation(*group, tally)
-      .ring(DataType::f32, 5000);  // its own numbering: does not wait for the others
+      // Messages have their own numbering and do not wait for the others.
+      .ring(DataType::f32, 5000);
   for (auto at = pending.rbegin(); at != pending.rend(); ++at) {
     const auto outcome = at->work.wait();
     tally.add("all_reduce_async", outcome, at->data.wrong(at->expected));
@@ -177,7 +179,7 @@ Facts threads(const Arguments& arguments) {
   return facts;
 }
 
-// Rank `scribbler` overwrites its rings between calls; those that follow are large and small.
+// Rank `scribbler` overwrites its rings between calls. The calls that follow are large and small.
 Facts scribbled_memory(const Arguments& arguments) {
   const auto group = join();
   const bool scribbles = group->rank() == arguments.number("scribbler", 2);

@@ -28,16 +28,16 @@ using namespace std::chrono_literals;
 
 constexpr int kRanks = 2;
 constexpr int kTurns = 20;
-// Beyond that a process hangs. exit() itself takes half a second at most.
+// A process that lives longer than this hangs. exit() itself takes half a second at most.
 constexpr auto kLifeMax = 20s;
 
-// One process's work before it calls exit().
+// What a process does before it calls exit().
 struct Life {
   int rank = 0;
   int turn = 0;
-  int port = 0;  // free when the turn began
+  int port = 0;  // a port that was free when the turn began
   std::string rendezvous() const { return "127.0.0.1:" + std::to_string(port); }
-  // Its moment of exit(), other than in other turns.
+  // When this process calls exit(); different in each turn.
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
@@ -117,13 +117,14 @@ TEST(Exit, WhileAnotherThreadJoins) {
   expect_none_dies([](const Life& life) {
     std::thread([life] {
       (void)Communicator::create(options_of(life, TransportKind::udp, true));
-      ::pause();  // a thread of the program's that does not end
+      ::pause();  // a thread of the program that does not end
     }).detach();
     wait_for_moment(life);
   });
 }
 
-// The order in a program, or in Python's ssl, that used OpenSSL before Leeway was loaded.
+// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. Then OpenSSL is torn
+// down in this order.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -167,7 +168,7 @@ TEST(Exit, WhileSealedCallsAreUnderWay) {
   expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
 }
 
-// A thread of the program's is in sealed calls, and drives them itself.
+// A thread of the program is in sealed calls, and drives them itself.
 TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -183,7 +184,7 @@ TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
   });
 }
 
-// A thread of the library's wakes up after dlclose(): its code is still there.
+// A thread of the library wakes up after dlclose(): its code must still be there.
 TEST(Exit, AfterTheLibraryWasClosed) {
   expect_none_dies([](const Life&) {
     void* const library = ::dlopen(LEEWAY_SHARED_LIBRARY, RTLD_NOW | RTLD_LOCAL);

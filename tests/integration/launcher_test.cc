@@ -1,4 +1,4 @@
-// The same program under other launchers, without any setting for it.
+// The same program under other launchers, without settings for any of them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ void expect_four_ranks(const std::vector<Facts>& all) {
 TEST(Launcher, OpenMpiStartsTheGroup) {
   if (run_command({"mpirun", "--version"}).exit_code != 0)
     GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
-  // A file for each rank: ranks leave at the same moment, and mpirun mixes lines that are longer
-  // than the 1,024 bytes in which they are written to its terminals.
+  // Each rank writes to a file of its own. Ranks leave at the same moment, and mpirun mixes their
+  // lines if they are longer than the 1,024 bytes that it writes at a time.
   const std::filesystem::path folder =
       testing::TempDir() + "leeway_mpirun_" + std::to_string(getpid());
   const TimePoint until = Clock::now() + std::chrono::seconds(60);

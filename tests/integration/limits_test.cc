@@ -1,5 +1,5 @@
-// Processes that the system gives too little: threads, descriptors, system calls. Every call ends,
-// right or by an error that names what is missing; no process dies.
+// Processes that the system gives too little: threads, descriptors, system calls. Every call ends
+// with the right result, or with an error that names what is missing. No process dies.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kSecondsMax = 60;
 
-// Findings of children that all run at the same time. A text is empty if nothing was wrong. One
-// that dies says so.
+// Findings of children that all run at the same time. A text is empty if nothing was wrong. If a
+// child died, its text says so.
 std::vector<std::string> of_children(int count, const std::function<std::string(int)>& live) {
   struct Child {
     pid_t id;
@@ -54,7 +54,7 @@ std::vector<std::string> of_children(int count, const std::function<std::string(
       for (const Child& other : children) ::close(other.output);
       ::close(ends[0]);
       ::alarm(kSecondsMax);
-      ::dup2(ends[1], STDERR_FILENO);  // the log belongs to what was found
+      ::dup2(ends[1], STDERR_FILENO);  // so that the log is part of the findings
       const std::string found = [&]() noexcept { return live(i); }();
       (void)!::write(ends[1], found.data(), found.size());
       std::exit(0);
@@ -89,7 +89,7 @@ void forbid(long number, unsigned error) {
   }
 }
 
-// The findings of one rank of two in this process: all errors, as texts.
+// The findings of one of two ranks of this process: all errors, as texts.
 struct Found {
   std::vector<std::string> errors;
   void note(const Status& status) {
@@ -116,7 +116,7 @@ Options options_of(int rank, const Store& store, TransportKind transport, bool s
   return options;
 }
 
-// Everything that may start a thread or open a descriptor.
+// Does everything that may start a thread or open a descriptor.
 void live(int rank, const Store& store, TransportKind transport, bool sealed, Found& found) {
   auto pending = Communicator::create_async(options_of(rank, store, transport, sealed));
   auto made = pending.wait();
@@ -159,7 +159,7 @@ std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
 
 class Routes : public ::testing::TestWithParam<std::pair<TransportKind, bool>> {};
 
-// Child i gets i of what there is too little of. The last one has enough.
+// Child i gets i pieces of the scarce thing. The last one has enough.
 void expect_named(const std::vector<std::string>& found, const char* what) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].find("signal"), std::string::npos) << i << ": " << found[i];
@@ -179,7 +179,8 @@ TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   expect_named(found, "no thread can be had to");
 }
 
-// By the system, of which libraries below ask for threads, too. Each child is a user of its own.
+// The system limits processes, and libraries below Leeway ask for threads, too. Each child is a
+// user of its own.
 TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become a user without processes";
   const auto [transport, sealed] = GetParam();
@@ -196,7 +197,7 @@ TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
 TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
   const auto [transport, sealed] = GetParam();
   const auto found = of_children(40, [transport = transport, sealed = sealed](int more) {
-    const auto descriptors = static_cast<rlim_t>(4 + more);  // the standard ones and the pipe
+    const auto descriptors = static_cast<rlim_t>(4 + more);  // the three standard ones and the pipe
     const rlimit limit{descriptors, descriptors};
     ::setrlimit(RLIMIT_NOFILE, &limit);
     return errors_of_two_ranks(transport, sealed);

@@ -13,7 +13,7 @@ namespace {
 // Emulation is slow, and a busy machine makes it slower.
 constexpr std::chrono::seconds kMatrixPatience(240);
 
-// Types differ in what is computed, not in what is sent.
+// Element types change what is computed, but not what is sent.
 std::string types_over(const LinkCondition& link) {
   return *link.netem == '\0' ? "types=1" : "types=0";
 }
@@ -54,7 +54,7 @@ void LinkMatrix::expect_loss_of_links(const std::vector<Facts>& all) {
   const LinkCondition& link = GetParam();
   const auto packets = links_->packets();
   if (*link.netem != '\0') {
-    // Packets must have passed these links, or nothing was tested.
+    // Packets must have passed these links; otherwise nothing was tested.
     const double sent = static_cast<double>(packets.sent);
     EXPECT_GT(sent, all[0]["packets"].get<double>());
     EXPECT_NEAR(static_cast<double>(packets.lost) / sent, link.loss,

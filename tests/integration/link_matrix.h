@@ -22,8 +22,8 @@ namespace leeway::integration {
 
 struct LinkCondition {
   const char* name;
-  const char* netem;   // on every link, for what arrives at its rank
-  double loss = 0.0;   // part of a link's packets, in the long run
+  const char* netem;   // netem's arguments on every link, for packets that arrive at its rank
+  double loss = 0.0;   // share of a link's packets that is lost, in the long run
   double burst = 1.0;  // mean length of a loss burst in packets
   // Packets that come late or out of order may be asked for again before they arrive.
   bool in_order = true;
@@ -54,16 +54,18 @@ class LinkMatrix : public testing::TestWithParam<LinkCondition> {
 
   void SetUp() override;  // skips where there are no such links
 
-  // One process a link runs `scenario`, with more variables than all have; their facts by rank.
-  // Says how long that took and what the links lost.
+  // Runs `scenario` in one process for each link, with additional variables, and returns their
+  // facts by rank. Prints how long that took and how much the links lost.
   std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& more = {});
 
-  // Every operation on blocks of 0 B to 64 KiB, exactly right; with every element type where the
-  // links are clean.
+  // Expects every operation on blocks of 0 B to 64 KiB to be exactly right; with every element type
+  // on links that lose nothing.
   void expect_exact_operations();
-  // Every operation that may lose, right in what all ranks agree on; and a Replica.
+  // Expects every operation that may lose data to be right as far as all ranks must agree; a
+  // Replica, too.
   void expect_lossy_operations();
-  // Averages have the error that the ratio rule has at this loss, and all ranks the same bits.
+  // Expects averages to have the error of the ratio rule at this loss, and all ranks to have the
+  // same bits.
   void expect_lossy_averages();
 
   EmulatedLinks& links() { return *links_; }

@@ -1,5 +1,5 @@
-// The effect of a dead process on live ones, and the news for one that only seemed dead: real
-// processes, real signals.
+// What a dead process does to live ones, and what a process hears that only seemed dead. The
+// processes and signals are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void expect_all_survivors(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// Calls that the dead rank cost their deadline come first, then one that ends when it is given up,
-// then usual ones.
+// First come calls that lose their deadline to the dead rank, then one that ends when it is given
+// up, then ordinary ones.
 TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
   RankGroup group(rounds_of("best_effort", kCallMs, 5'000, 100'000));
   ASSERT_TRUE(group.await_mark("looping"));
@@ -80,7 +80,8 @@ TEST(Liveness, ExactCallsNameTheDeadWithinThePeerTimeout) {
 }
 
 TEST(Liveness, ARankThatWasStoppedForLongIsToldThatItWasGivenUp) {
-  // The last mark comes a call before the peer time-out; then the others go on without the rank.
+  // The last mark comes one call before the peer time-out. After the time-out the others go on
+  // without the rank.
   constexpr int kCuts = static_cast<int>(kPeerTimeoutMs / kCallMs) - 1;
   RankSetup setup = rounds_of("best_effort", kCallMs, 10'000, kCuts);
   setup.scenario.back() = "leave=0";

@@ -1,4 +1,4 @@
-// Load without injected loss: the library must not lose packets of its own making.
+// Load without injected loss: the library must not cause loss itself.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -15,8 +15,8 @@ namespace {
 constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64, DataType::f16,
                                                     DataType::bf16};
 
-// Tolerance of an element. Rounding of 16-bit types stays below; one contribution too many or too
-// few does not.
+// Tolerance of an element. Rounding of 16-bit types stays below it; one contribution too many or
+// too few exceeds it.
 constexpr double kRounding = 0.01;
 
 // Every rank's element i.
@@ -81,8 +81,8 @@ class LossyOperations {
   std::uint32_t salt_ = 0;  // new data for every call
 };
 
-// A replica whose owners write a new value every step: each element must be one that its owner
-// wrote, the last one after synchronize().
+// A replica whose owners write a new value every step: each element must be a value that its owner
+// wrote, and after synchronize() the owner's latest one.
 void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) {
   std::vector<float> parameters(count, 0.0f);
   auto replica = Replica::create(group, parameters);

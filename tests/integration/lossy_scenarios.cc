@@ -1,5 +1,5 @@
-// Scenarios of lossy classes: the statistics of their error, their behaviour when a rank stops,
-// their loss without a cause.
+// Scenarios of lossy classes: the statistics of their errors, their behaviour when a rank stops,
+// and loss that has no cause.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -59,7 +59,7 @@ Delivery::Kind spread_of(const Arguments& arguments) {
 struct Call {
   bool ok = false;
   bool cut = false;
-  double wall_ms = 0.0;   // by the clock around the call
+  double wall_ms = 0.0;   // measured by the clock around the call
   double total_ms = 0.0;  // by the report
   std::uint64_t arrived_from_watched = 0;
   std::uint64_t expected_from_watched = 0;
@@ -101,7 +101,7 @@ Call timed_call(Communicator& group, std::span<float> data, const CollectiveOpti
 
 }  // namespace
 
-// Averages of rank-independent noise around 1: error, squared error and what was lost, over
+// Averages of noise around 1 that is independent between ranks: error, squared error and loss, over
 // `rounds` calls.
 Facts lossy_average(const Arguments& arguments) {
   const auto group = join();
@@ -173,7 +173,7 @@ Facts endless_rounds(const Arguments& arguments) {
       {"rank", group->rank()}, {"calls", facts_of(calls)}, {"first_error", facts_of(first_error)}};
 }
 
-// Equal calls, one after the other: what each lost and how long it took.
+// Equal calls, one after the other: how much each lost, and how long it took.
 Facts repeat(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 100));

@@ -1,5 +1,5 @@
-// Ranks of one host over shared memory: real processes, real /dev/shm. Where some cannot share it,
-// these go by UDP, and all results are right.
+// Ranks of one host over shared memory: real processes, real /dev/shm. Ranks that cannot share it
+// use UDP, and all results are right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Environment over(const char* transport) {
   return {{"LEEWAY_TRANSPORT", transport}};
 }
 
-// Every rank's transport, as it says at the end.
+// The transport of every rank, as the rank reports it at the end.
 std::vector<std::string> transports_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
   for (const Facts& facts : all) names.push_back(facts.value("transport", ""));
@@ -78,7 +78,7 @@ TEST(Memory, ComesToTheResultsAndReportsOfUdpUnderInjectedFaults) {
     environment["LEEWAY_TRANSPORT"] = transport;
     return run({"outcomes", "elements_max=10000"}, environment);
   };
-  expect_same_outcomes(outcomes("udp"), outcomes("mixed"));  // shm votes, which is a call
+  expect_same_outcomes(outcomes("udp"), outcomes("mixed"));  // shm makes a vote, which is a call
 }
 
 TEST(Memory, RanksOfSeveralMountsUseUdpBetweenThem) {

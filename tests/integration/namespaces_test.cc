@@ -80,8 +80,9 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
   }
 }
 
-// Every rank is owner of a quarter of 20 all-reduces, sends three contributions to others' quarters
-// and its own quarter three times, or once: (3 + 1) / (3 + 3) of the datagrams.
+// In 20 all-reduces each rank owns a quarter. It sends three contributions to the other quarters'
+// owners, and its own result three times, or once by multicast. So multicast takes (3 + 1) / (3 +
+// 3) of the datagrams.
 TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
@@ -101,7 +102,7 @@ TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
     std::printf("multicast, rank %zu: %.3f of the datagrams\n", rank,
                 multicast[rank] / unicast[rank]);
     EXPECT_GT(multicast[rank] / unicast[rank], 4.0 / 6.0 - 0.01);
-    // On a busy machine a rank may come too late for some passes, and is sent to alone.
+    // On a busy machine a rank may come too late for some passes, and then gets copies of its own.
     EXPECT_LT(multicast[rank] / unicast[rank], 0.85);
   }
 }

@@ -114,7 +114,8 @@ bool NetworkLab::join_by_router(int host) {
          run({"ip", "-n", host_name(host), "route", "add", "default", "via", gateway});
 }
 
-// Without this a veth passes trains of up to 64 KiB as one, and loss would hit whole trains.
+// Without this, a veth passes trains of up to 64 KiB as one packet, and loss would hit whole
+// trains.
 bool NetworkLab::make_packets_true(const std::string& name, const std::string& device) {
   return run({"ip", "netns", "exec", name, "ethtool", "-K", device, "tx-udp-segmentation", "off",
               "gso", "off", "tso", "off", "gro", "off"});
@@ -143,7 +144,7 @@ NetworkLab::Drops NetworkLab::drops() const {
 
 bool NetworkLab::run(const std::vector<std::string>& words) {
   std::vector<std::string> argv = {"sh", "-c", "exec \"$@\" 2>&1",
-                                   "sh"};  // its error text is the obstacle
+                                   "sh"};  // its error text becomes the obstacle
   argv.insert(argv.end(), words.begin(), words.end());
   const Outcome outcome = run_command(argv);
   if (outcome.exit_code == 0) return true;

@@ -1,5 +1,5 @@
-// Hosts made of network namespaces, joined by a bridge or by a router, with true packets and true
-// loss.
+// Hosts made of network namespaces, joined by a bridge or by a router, with packets as on a wire
+// and loss in the kernel.
 //
 // Everything lies in namespaces with names of this process, which the destructor deletes; the
 // machine's own network is never touched. What a killed test left behind is deleted by the next
@@ -19,7 +19,7 @@ struct LabPlan {
   int hosts = 4;
   Join join = Join::bridge;
   int loss_permille = 0;    // loss of UDP datagrams, at every host's input
-  std::vector<int> mtu_of;  // by host, MTU of its link; default 1500. May be shorter than `hosts`.
+  std::vector<int> mtu_of;  // MTU of each host's link; default 1500. May be shorter than `hosts`.
 };
 
 class NetworkLab {
@@ -32,11 +32,11 @@ class NetworkLab {
   NetworkLab& operator=(const NetworkLab&) = delete;
 
   std::string address_of(int host) const;
-  // Command words that put what follows on that host.
+  // Words before a command that make it run on that host.
   std::vector<std::string> prefix_of(int host) const;
 
-  // Since creation, over all hosts: UDP datagrams that arrived at the input rule, and those it
-  // dropped.
+  // Counts since creation, over all hosts: UDP datagrams that arrived at the input rule, and those
+  // that it dropped.
   struct Drops {
     std::uint64_t seen = 0;
     std::uint64_t dropped = 0;

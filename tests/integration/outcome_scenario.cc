@@ -20,7 +20,7 @@ std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint3
 }
 
 // The repaired part of an exact half depends on time as well: a rank that asks twice gets answers
-// that are lost or not by their own numbers. Noise, variance_estimate among it, is measured at a
+// that are lost or not by their own numbers. Noise, including variance_estimate, is measured on a
 // sample of packets, which depends on how many calls were open before.
 Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
   Facts facts = {{"sequence", report.sequence},

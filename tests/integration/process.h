@@ -34,14 +34,15 @@ class Process {
   // has passed.
   std::optional<std::string> read_line(TimePoint until);
 
-  // Everything it writes until it closes its output or `until` has passed.
+  // Everything that the child writes until it closes its output or `until` has passed.
   std::string read_all(TimePoint until);
 
-  // Its exit code, or 128 + n if signal n ended it; nothing while it runs. Waits until `until`.
+  // The child's exit code, or 128 + n if signal n ended it; nothing while it runs. Waits until
+  // `until`.
   std::optional<int> wait(TimePoint until);
 
  private:
-  bool read_more(TimePoint until);  // returns false at the end of output, or out of time
+  bool read_more(TimePoint until);  // returns false at the end of output, or when time is over
 
   pid_t pid_ = -1;
   int output_ = -1;

@@ -1,4 +1,4 @@
-// The test tools themselves: a hanging or dying rank must be seen as what it is.
+// Tests of the test tools: a rank that hangs or dies must be reported as such.
 #include "integration/process.h"
 
 #include <gtest/gtest.h>

@@ -23,10 +23,10 @@ struct RankSetup {
   std::vector<std::string> scenario;  // the worker's arguments
   // Variables of all ranks, for example LEEWAY_FAULT. LEEWAY_TRANSPORT is udp unless set here.
   Environment environment;
-  // Variables of one rank each, which override. May be shorter than `ranks`.
+  // Variables of single ranks, which override the others. May be shorter than `ranks`.
   std::vector<Environment> environment_of;
   std::string rendezvous;  // default: a free port of 127.0.0.1
-  // Words before a rank's command line ("ip netns exec NAME").
+  // Words before each rank's command line ("ip netns exec NAME").
   std::vector<std::vector<std::string>> prefix_of;
 };
 
@@ -43,7 +43,7 @@ class RankGroup {
                   std::chrono::seconds patience = std::chrono::seconds(30));
 
   // Waits for all ranks to end and returns their facts. A rank that hangs, crashes or says nothing
-  // is a test failure and has null facts. Ranks that were killed on purpose are named by `but_not`.
+  // is a test failure and has null facts. `but_not` names a rank that was killed on purpose.
   std::vector<Facts> finish(std::chrono::seconds patience, int but_not = -1);
 
  private:
@@ -54,7 +54,7 @@ class RankGroup {
 // takes it.
 std::vector<std::string> private_memory(const std::string& bytes = "64m");
 
-// The path of the worker program, and of another process's facts in its output.
+// The path of the worker program.
 std::string worker_path();
 std::vector<Facts> facts_in(const std::string& output);
 

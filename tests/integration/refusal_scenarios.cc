@@ -23,8 +23,8 @@ struct DataSocket {
   sockaddr_in address{};
 };
 
-// The communicator's own UDP socket, found among this process's descriptors: what is sent through
-// it carries the source address of a member.
+// The communicator's own UDP socket, found among this process's descriptors. Datagrams that are
+// sent through it have a member's source address.
 std::optional<DataSocket> find_data_socket() {
   for (int handle = 3; handle < 256; ++handle) {
     int type = 0;
@@ -62,7 +62,7 @@ std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
     case 2:  // as large as UDP over loopback allows
       datagram.assign(65'000, static_cast<std::byte>(k));
       break;
-    case 3:  // well formed, checksum right, of another incarnation of the group
+    case 3:  // well formed and with the right checksum, but of another incarnation of the group
       prefix.type = wire::PacketType::data;
       datagram.resize(wire::encode_data(prefix, header, 0, datagram));
       break;
@@ -102,8 +102,8 @@ Status publish_victim(Communicator& group, const DataSocket& own, sockaddr_in& v
 
 }  // namespace
 
-// Rank 1 brings one element more than the others. What each rank's call says, and that the group
-// still works.
+// Rank 1 gives one element more than the others. The facts are the text of each rank's call, and
+// whether the group still works.
 Facts size_mismatch(const Arguments& arguments) {
   const auto group = join();
   const std::size_t count = group->rank() == kMisbehaving ? 1001 : 1000;

@@ -1,5 +1,5 @@
-// Two transports that lose the same packets must come to the same results and reports: the scenario
-// "outcomes" over one, and over the other.
+// Two transports that lose the same packets must give the same results and reports. The scenario
+// "outcomes" runs over both.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 
 namespace leeway::integration {
 
-// For both. Datagrams of one size, so that packets are the same; what is damaged must be found.
+// Settings for both. Datagrams have one size, so that packets are the same; damage must be
+// detected.
 inline const Environment kSameLosses = {
     {"LEEWAY_FAULT", "loss=0.15,burst=3,dup=0.05,corrupt=0.02,seed=9"},
     {"LEEWAY_SEED", "42"},

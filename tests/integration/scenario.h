@@ -17,7 +17,7 @@ namespace leeway::integration {
 
 using Facts = nlohmann::json;
 
-// "key=value" words of the command line.
+// The "key=value" words of the command line.
 class Arguments {
  public:
   Arguments(int argc, char** argv);
@@ -30,10 +30,11 @@ class Arguments {
 
 using Scenario = Facts (*)(const Arguments&);
 
-Facts join_only(const Arguments& arguments);  // the group forms, or the error and the time it took
+Facts join_only(const Arguments& arguments);  // the group forms, or the error and how long it took
 Facts collectives(const Arguments& arguments);  // every operation, exact
-Facts in_flight(const Arguments& arguments);    // many operations at once, waited for backwards
-Facts two_groups(const Arguments& arguments);   // two communicators, a thread each
+// Many operations at once, which are waited for in reverse order.
+Facts in_flight(const Arguments& arguments);
+Facts two_groups(const Arguments& arguments);  // two communicators, a thread each
 Facts threads(const Arguments& arguments);
 Facts scribbled_memory(const Arguments& arguments);  // a rank overwrites its rings meanwhile
 Facts lossy_average(const Arguments& arguments);     // error statistics of lossy averages
@@ -41,7 +42,7 @@ Facts lossy_operations(const Arguments& arguments);  // every operation that may
 Facts endless_rounds(
     const Arguments& arguments);             // rounds during which the test stops or kills a rank
 Facts repeat(const Arguments& arguments);    // many equal calls, how much was lost in each
-Facts outcomes(const Arguments& arguments);  // results and reports, but for what is about time
+Facts outcomes(const Arguments& arguments);  // results and reports, except for times
 Facts size_mismatch(const Arguments& arguments);  // one rank with another element count
 Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad datagrams at rank 0
 

@@ -1,5 +1,5 @@
-// How long this machine kept a thread waiting that only wanted to sleep: the yardstick for time
-// limits on busy machines.
+// How long this machine kept a thread from running that only wanted to sleep: the yardstick for
+// time limits on busy machines.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class SchedulingDelay {
 
  private:
   std::atomic<double> longest_ms_{0.0};
-  std::jthread sleeper_;  // last: it uses the member above
+  std::jthread sleeper_;  // the last member, because it uses the one above
 };
 
 }  // namespace leeway::integration

@@ -19,7 +19,7 @@ bool write(const std::string& path, const std::string& text) {
   return static_cast<bool>(file);
 }
 
-// Without plots asked for: the page chooses them.
+// A report whose scenario asks for no plots, so that the page chooses them.
 ReportInput made_up_default_sweep() {
   ReportInput input = made_up_sweep();
   input.scenario.clear_report();

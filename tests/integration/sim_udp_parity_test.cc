@@ -1,4 +1,4 @@
-// The simulator against the real thing: the same small case, with the same injected losses, over
+// Compares the simulator with a real run: the same small case, with the same injected losses, over
 // loopback UDP and in virtual time. Losses are keyed by a packet's address (FaultPlan), so that
 // results and reports must be identical: bit for bit, and in every count that is not about time.
 #include <gtest/gtest.h>
@@ -76,7 +76,8 @@ void run_rank(int rank, const std::string& rendezvous, const CollectiveOptions& 
 }
 
 Outcomes over_udp(const CollectiveOptions& collective) {
-  static int port = 20'000 + ::getpid() % 10'000;  // processes of one machine do not meet
+  // A port of this process, so that processes of one machine do not meet.
+  static int port = 20'000 + ::getpid() % 10'000;
   const std::string rendezvous = "127.0.0.1:" + std::to_string(port++);
   Outcomes outcomes(kRounds, std::vector<Outcome>(kRanks));
   std::vector<std::thread> threads;

@@ -19,7 +19,7 @@ class Tensor {
       : type_(type), count_(count), bytes_(count * size_of(type)) {}
 
   // value_of(i) is a small whole number >= 0. Values up to 8 are exact in every type but boolean,
-  // results up to 127 in all but FP8, which rounds them once, as reductions do.
+  // and results up to 127 in all types but FP8, which rounds them once, as reductions do.
   template <typename ValueOf>
   Tensor(DataType type, std::size_t count, ValueOf&& value_of) : Tensor(type, count) {
     for (std::size_t i = 0; i < count; ++i) set(i, static_cast<int>(value_of(i)));
@@ -40,8 +40,8 @@ class Tensor {
     return differing;
   }
 
-  // Elements that are further from the expected ones than `fraction` of these, for estimates;
-  // floating types only.
+  // Number of elements that are further from the expected ones than the fraction `fraction` of
+  // these. For estimates; floating types only.
   std::uint64_t far(const Tensor& expected, double fraction) const {
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < count_; ++i) {

@@ -1,5 +1,5 @@
-// Which transport real processes come to: asked for by name, automatic, in disagreement, and where
-// a rank lacks it. What this machine or this build does not have is skipped with the reason.
+// Which transport real processes choose: asked for by name, automatic, in disagreement, and if a
+// rank lacks it. A test is skipped, with the reason, if this machine or build lacks a transport.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::vector<Facts> run(const Environment& environment,
   return group.finish(kChoicePatience);
 }
 
-// All operations were right, over this transport.
+// Expects that all operations were right, over this transport.
 void expect_choice(const std::vector<Facts>& all, const char* transport) {
   for (const Facts& facts : all) {
     EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << facts;
@@ -36,7 +36,7 @@ void expect_choice(const std::vector<Facts>& all, const char* transport) {
   }
 }
 
-// Every rank was told the same, and what it was told.
+// Expects that every rank got the same error, and returns it.
 std::string error_of_all(const std::vector<Facts>& all, const char* code) {
   for (const Facts& facts : all) {
     EXPECT_EQ(facts.value("/error/code"_json_pointer, ""), code) << facts;
@@ -45,7 +45,7 @@ std::string error_of_all(const std::vector<Facts>& all, const char* code) {
   return all[0].value("/error/text"_json_pointer, "");
 }
 
-// The error of a rank that tries this transport alone. Empty if it can be used.
+// The error of a rank that tries this transport alone. Empty if the transport can be used.
 std::string obstacle(const std::string& transport) {
   Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
   const TimePoint until = Clock::now() + kChoicePatience;

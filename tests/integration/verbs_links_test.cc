@@ -26,8 +26,8 @@ TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
 
 INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
 
-// Statistics take their time in an emulated machine; what other conditions do to an average, UDP's
-// tests show.
+// Statistics take long in an emulated machine. UDP's tests show what the other conditions do to an
+// average.
 class VerbsAverages : public Verbs {};
 
 TEST_P(VerbsAverages, HaveTheErrorOfTheLoss) {
@@ -118,8 +118,8 @@ TEST_P(VerbsLarge, FourMebibytesAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kTenthLost), name_of_condition);
 
-// Ranks that make rounds until one of them comes to harm. Lossy rounds are then cut by their
-// deadline three times before the peer time-out of 3 s. An exact one fails when that has passed.
+// Ranks make rounds until one of them is killed or loses its device. Then deadlines cut three lossy
+// rounds before the peer time-out of 3 s. An exact round fails after that time-out.
 class VerbsHarm : public testing::Test {
  protected:
   static constexpr int kVictim = 2;
@@ -152,7 +152,7 @@ class VerbsHarm : public testing::Test {
     return group.finish(kPatience, kVictim);
   }
   std::vector<Facts> remove_device(const std::string& delivery);
-  // The RDMA device of a rank, as `rdma link` has it: "link rxe3/1 ... netdev v3".
+  // The RDMA device of a rank, as `rdma link` shows it: "link rxe3/1 ... netdev v3".
   std::string device_of(int rank) const {
     const std::string rows = run_command({"rdma", "link"}).output;
     const std::size_t row = rows.rfind("link ", rows.find("netdev " + links_->names()[rank]));
@@ -187,12 +187,12 @@ TEST_F(VerbsHarm, OfAKilledRankIsNamedByExactCalls) {
   expect_named_by_others(kVictim, kill_one("exact"));
 }
 
-// Removes the victim's device under way; facts of all ranks.
+// Removes the victim's device during rounds, and returns the facts of all ranks.
 std::vector<Facts> VerbsHarm::remove_device(const std::string& delivery) {
   const std::string device = device_of(kVictim);
   RankGroup group = rounds_of(delivery);
   if (!group.await_mark("looping")) return {};
-  // It ends while the rank lives: the transport has let go of the device.
+  // The command ends while the rank lives, so the transport has let go of the device.
   EXPECT_EQ(run_command({"rdma", "link", "del", device}, std::chrono::seconds(30)).exit_code, 0);
   const auto all = group.finish(kPatience);
   run_command({"rdma", "link", "add", device, "type", "rxe", "netdev", links_->names()[kVictim]});

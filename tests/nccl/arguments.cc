@@ -1,4 +1,4 @@
-// Rules A1, A2, A5 and C1: what is wrong is said before anything is sent.
+// Rules A1, A2, A5 and C1: wrong arguments are reported before anything is sent.
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -103,7 +103,7 @@ void config_is_looked_at(const Rank& rank) {
   config.version = 21300;
   EXPECT_OK(rank, init(config));
   config = good;
-  config.size = 1u << 20;  // a newer header's: its beginning is ours
+  config.size = 1u << 20;  // a newer header's: its beginning is the same as ours
   EXPECT_OK(rank, init(config));
   EXPECT_OK(rank, init(good));
 }
@@ -138,7 +138,7 @@ void last_error_names_the_call(const Rank& rank) {
   }
 }
 
-// Each time, not only the first, which is logged.
+// Every refused call has a text, not only the first, which is logged.
 void refused_calls_have_a_text(const Rank& rank) {
   const char* value = "";
   int length = 0;

@@ -87,7 +87,7 @@ bool run_as_processes(const Case& one, const Arguments& arguments, Shared& share
       use_device_of_rank(rank);
       one.run({rank, ranks, shared, true});
       shared.ended_at[rank] = now_ns();
-      std::exit(0);  // with what programs leave behind
+      std::exit(0);  // with the objects that programs leave undestroyed
     }
     children.push_back(child);
   }

@@ -1,4 +1,5 @@
-// nccl_conformance: what NCCL promises its programs, each rule a case. Knows NCCL's header only.
+// nccl_conformance: one case for each rule that NCCL promises its programs. It uses NCCL's header
+// only.
 //
 // A case runs on all ranks at once, as threads of one process or as processes. The first check that
 // fails prints where, and ends the program: other ranks would wait for the one that stopped.
@@ -40,7 +41,7 @@ struct Rank {
 struct Case {
   std::string name;
   std::function<void(const Rank&)> run;
-  // Cases that set variables, or in which ranks die, need processes.
+  // Whether the case needs processes: cases that set variables, or in which ranks die, do.
   enum class Needs { anything, processes } needs = Needs::anything;
 };
 
@@ -52,12 +53,12 @@ std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
 
-// Ends the program. `detail` says what was and what should have been.
+// Ends the program. `detail` gives the actual and the expected value.
 [[noreturn]] void fail_at(const Rank& rank, const char* file, int line, const std::string& detail);
 
-// Polls until a communicator that does not block is done; its last code.
+// Polls until a non-blocking communicator is done, and returns its last code.
 ncclResult_t settled(const Rank& rank, ncclComm_t comm);
-// Seconds that a call takes.
+// Seconds that the call takes.
 double seconds_of(const std::function<void()>& call);
 
 #define EXPECT_CODE(rank, call, code)                                                          \

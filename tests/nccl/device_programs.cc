@@ -42,10 +42,11 @@ constexpr std::size_t kBuffers = 6;
 constexpr std::size_t kStreams = 3;
 constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
-constexpr std::size_t kMargin = 1024;                    // behind those that a program uses
+// Margin behind the elements that a program uses.
+constexpr std::size_t kMargin = 1024;
 constexpr unsigned kProgramSeconds = 120;
 
-// --encoded, and what numbers are smaller than then: sums of 8 ranks are exact in float16.
+// --encoded, and the bound of numbers with it: sums of 8 ranks are then exact in float16.
 bool encoded = false;
 constexpr std::uint32_t kModulus = 16;
 
@@ -78,9 +79,10 @@ struct Action {
   std::size_t from = 0;  // buffers
   std::size_t to = 0;
   std::size_t count = 0;
-  std::uint32_t value = 0;     // a kernel's value, or a broadcast's root
-  std::vector<Action> inside;  // a group's calls; a graph's, on its stream and one beside it
-  int launches = 0;            // how often a graph is launched
+  std::uint32_t value = 0;  // value that a kernel writes, or root of a broadcast
+  // Calls of a group; or calls of a graph, on its stream and one beside it.
+  std::vector<Action> inside;
+  int launches = 0;  // how often a graph is launched
 };
 
 // Makes programs.
@@ -164,7 +166,8 @@ class Maker {
 
 using Buffer = std::vector<std::uint32_t>;
 
-// How much of each buffer is looked at: what a program uses, and a margin that must stay as it was.
+// How much of each buffer is checked: the part that a program uses, and a margin that must stay as
+// it was.
 using Extents = std::array<std::size_t, kBuffers>;
 
 void extend(const Action& action, std::size_t ranks, Extents& extents) {
@@ -221,7 +224,7 @@ class Oracle {
   }
 
  private:
-  // The rank of the program that has this rank of the communicator, and the other way round.
+  // Rank of the program that has this rank of the communicator, and the other way round.
   std::size_t turned(const Action& action, std::size_t rank) const {
     return action.comm == 0 ? rank : ranks_ - 1 - rank;
   }
@@ -308,7 +311,7 @@ bool find_extra() {
          find(extra.launch_graph, "cuGraphLaunch") && find(extra.destroy, "cuGraphExecDestroy");
 }
 
-// A rank's device, and what it does there.
+// A rank's device and the work on it.
 class Runner {
  public:
   Runner(std::size_t rank, std::size_t ranks, std::vector<ncclComm_t> comms)
@@ -354,7 +357,7 @@ class Runner {
     std::size_t count;
     std::function<void(std::uint32_t*, std::size_t)> body;
   };
-  // Kept: a graph launches it again.
+  // The kernel's arguments are kept, because a graph launches it again.
   void kernel(std::size_t buffer, std::size_t count, cuda::Stream stream,
               std::function<void(std::uint32_t*, std::size_t)> body) {
     kernels_.push_back(std::make_unique<Kernel>(Kernel{memory_[buffer], count, std::move(body)}));
@@ -374,7 +377,7 @@ class Runner {
     check("record", driver->call.cuEventRecord(event_, streams_[before]));
     check("wait", driver->call.cuStreamWaitEvent(streams_[after], event_, 0));
   }
-  // The action's stream comes after the last user of its buffers.
+  // Makes the action's stream wait for the last user of its buffers.
   void take(const Action& action) {
     for (const std::size_t buffer : {action.from, action.to}) {
       order(user_[buffer], action.stream);
@@ -419,7 +422,7 @@ class Runner {
     }
   }
 
-  // Sums become as small as other numbers.
+  // Makes sums as small as other numbers.
   void fold(const Action& action) {
     if (!encoded || (action.kind != Kind::all_reduce && action.kind != Kind::reduce_scatter))
       return;
@@ -437,7 +440,7 @@ class Runner {
     for (const Action& one : action.inside) fold(one);
   }
 
-  // All streams come before its launches, and after them.
+  // All streams come before the launches of the graph, and after them.
   void graph(const Action& action) {
     for (std::size_t i = 0; i < kStreams; ++i) order(i, action.stream);
     const cuda::Stream main = streams_[action.stream];
@@ -596,5 +599,5 @@ int main(int count, char** words) {
   });
   run_all(arguments);
   std::fflush(stdout);
-  std::_Exit(0);  // communicators are not destroyed: the case of most programs
+  std::_Exit(0);  // communicators are not destroyed, as in most programs
 }

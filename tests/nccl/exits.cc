@@ -57,7 +57,8 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   }
   if (way == Way::calls) {
     std::thread([] {
-      static auto& tensor = *new std::vector<float>(1000);  // the thread outlives what exit() frees
+      // The thread outlives objects that exit() destroys.
+      static auto& tensor = *new std::vector<float>(1000);
       (void)ncclAllReduce(tensor.data(), tensor.data(), 1000, ncclFloat32, ncclSum, comm, nullptr);
       ::pause();
     }).detach();
@@ -67,7 +68,7 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
 }
 
 // Lives as a user of its own that may have `threads` threads, if root runs this; otherwise without
-// a limit. Calls that fail say so: nothing is asked of the results.
+// a limit. Calls may fail if they say so; results are not checked.
 [[noreturn]] void live_with_few_threads(int threads) {
   alarm(kSecondsMax);
   int version = 0;
@@ -129,7 +130,7 @@ int count_deaths(Way way) {
 }  // namespace
 
 int main() {
-  ::setlinebuf(stdout);  // children have none of it to write again
+  ::setlinebuf(stdout);  // so that children inherit no buffered text which they would write again
   int deaths = 0;
   for (const Way way : {Way::polls, Way::blocks, Way::calls}) deaths += count_deaths(way);
   std::printf("%d of %d processes ended as they should not\n", deaths, 3 * kTurns * kRanks);

@@ -12,7 +12,7 @@
 namespace conformance {
 namespace {
 
-// The bar is 100 ms; a busy machine adds to that.
+// The rule allows 100 ms; a busy machine takes longer.
 constexpr double kAbortSeconds = 1.0;
 
 // C4: an operation with a dead peer fails, and so does each later one. C5: abort does not wait.
@@ -39,7 +39,7 @@ void dead_peer(const Rank& rank) {
   EXPECT_THAT_IT(rank, took < kAbortSeconds, std::to_string(took));
 }
 
-// C6: neither does Destroy hang.
+// C6: ncclCommDestroy does not hang, either.
 void destroy_after_a_failure(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   rank.barrier();
@@ -51,7 +51,7 @@ void destroy_after_a_failure(const Rank& rank) {
   EXPECT_THAT_IT(rank, took < 5, std::to_string(took));
 }
 
-// C8: the others go on without the dead.
+// C8: the others go on without the dead rank.
 void shrink_without_the_dead(const Rank& rank) {
   if (rank.size < 3) return;
   const ncclComm_t comm = rank.connect();
@@ -127,8 +127,8 @@ void abort_ends_a_join(const Rank& rank) {
   rank.barrier();
 }
 
-// Errors in the background have a text, too: a program that does not block has no call that tells
-// it.
+// Errors in the background have a text, too: in a program that does not block, no call returns
+// them.
 void failed_join_has_a_text(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -144,7 +144,8 @@ void failed_join_has_a_text(const Rank& rank) {
 }
 
 // nccl.h: revoking stops what is in flight; then the state is ncclSuccess, and ranks may be split,
-// shrunk and destroyed. Calls that wait may fail before their own rank revokes: a peer's has.
+// shrunk and destroyed. A call that waits may fail before its own rank revokes, because a peer has
+// revoked.
 void revoked_ranks(const Rank& rank, int blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking;
@@ -153,10 +154,10 @@ void revoked_ranks(const Rank& rank, int blocking) {
   std::atomic<bool> entered{false};
   std::thread waiting([&] {
     entered = true;
-    if (rank.rank == 0) return;  // so that nobody's operation is done
+    if (rank.rank == 0) return;  // so that no rank's operation is done
     const ncclResult_t code = ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr);
-    // A call on a device has succeeded once its stream has it. Nobody says later that it was cut
-    // off: the state of what was revoked is ncclSuccess.
+    // A call on a device has succeeded once its stream has it. No later code says that it was cut
+    // off, because the state of a revoked communicator is ncclSuccess.
     EXPECT_THAT_IT(rank, code != ncclSuccess || blocking == 0 || on_devices(),
                    "a sum without rank 0");
   });

@@ -11,7 +11,7 @@
 namespace conformance {
 namespace {
 
-// All ranks' sum of 1, which also says that the communicator still works.
+// Checks the sum of a 1 from each rank, which shows that the communicator still works.
 void check_sum(const Rank& rank, ncclComm_t comm) {
   int count = 0;
   EXPECT_OK(rank, ncclCommCount(comm, &count));
@@ -57,7 +57,7 @@ void several_communicators_and_operations(const Rank& rank) {
   std::vector<int> values(2 * kOperations, 1);
   std::vector<float> gathered(static_cast<std::size_t>(rank.size));
   const float own = static_cast<float>(rank.rank);
-  int stream = 0;  // any address is one
+  int stream = 0;  // any address serves as a stream
   EXPECT_OK(rank, ncclGroupStart());
   for (int i = 0; i < kOperations; ++i) {
     int* const a = &values[static_cast<std::size_t>(2 * i)];
@@ -68,7 +68,7 @@ void several_communicators_and_operations(const Rank& rank) {
   EXPECT_OK(rank, ncclAllGather(&own, gathered.data(), 1, ncclFloat32, second, nullptr));
   EXPECT_OK(rank, ncclGroupEnd());
   for (const int value : values) EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
-  // The second one has the ranks in the other order.
+  // The second communicator has the ranks in the other order.
   EXPECT_THAT_IT(rank, gathered[0] == static_cast<float>(rank.size - 1),
                  std::to_string(gathered[0]));
   EXPECT_OK(rank, ncclCommDestroy(second));
@@ -90,7 +90,7 @@ void blocking_does_not_mix(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(blocking));
 }
 
-// One thread has all ranks, which it makes, uses, splits and ends in groups.
+// One thread has all ranks, and makes, uses, splits and ends them in groups.
 void one_thread_has_all_ranks(const Rank& rank) {
   if (rank.rank != 0) return;
   ncclUniqueId id;
@@ -117,7 +117,7 @@ void one_thread_has_all_ranks(const Rank& rank) {
   for (std::size_t i = 0; i < size; ++i) EXPECT_OK(rank, ncclCommFinalize(halves[size - 1 - i]));
   EXPECT_OK(rank, ncclGroupEnd());
   for (const ncclComm_t comm : halves) EXPECT_OK(rank, ncclCommDestroy(comm));
-  // Abort does not depend on order, nor on who else aborts.
+  // An abort depends neither on order nor on who else aborts.
   EXPECT_OK(rank, ncclGroupStart());
   for (std::size_t i = 0; i < size; ++i) EXPECT_OK(rank, ncclCommAbort(comms[size - 1 - i]));
   EXPECT_OK(rank, ncclGroupEnd());
@@ -202,7 +202,7 @@ void exchange_parcels(const Rank& rank, ncclComm_t comm, int per_pair, unsigned 
   }
 }
 
-// G6, G7: any count and order, none of length 0 left out.
+// G6, G7: messages of any count and order, including some of length 0.
 void messages_of_any_order(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int per_pair : {1, 8, 16, 17, 64}) exchange_parcels(rank, comm, per_pair, 99);
@@ -233,7 +233,7 @@ void messages_in_and_out_of_groups_match(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// G7: collectives of length 0 are dropped, but looked at before.
+// G7: collectives of length 0 are dropped, but their arguments are checked first.
 void nothing_to_do(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   EXPECT_CODE(
@@ -242,7 +242,7 @@ void nothing_to_do(const Rank& rank) {
       ncclInvalidArgument);
   EXPECT_CODE(rank, ncclBroadcast(nullptr, nullptr, 0, ncclInt8, -1, comm, nullptr),
               ncclInvalidArgument);
-  // One rank alone: nobody waits.
+  // Only one rank makes these calls: none waits for a peer.
   if (rank.rank == 0) {
     EXPECT_OK(rank, ncclAllReduce(nullptr, nullptr, 0, ncclInt8, ncclSum, comm, nullptr));
     EXPECT_OK(rank, ncclBroadcast(nullptr, nullptr, 0, ncclInt8, 0, comm, nullptr));

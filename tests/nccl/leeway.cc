@@ -13,7 +13,7 @@
 #include "nccl/on_device.h"
 #include "support/secret_line.h"
 
-// Beside the wrappers of on_device.cc, which copy what is in host memory.
+// The library's functions below the wrappers of on_device.cc, which copy host memory.
 extern "C" {
 ncclResult_t __real_ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
                                   ncclComm_t, cudaStream_t);
@@ -81,7 +81,7 @@ void policies_are_compared(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, "LEEWAY_NCCL_POLICY"), text);
 }
 
-// Only what a rule names is lossy; all else stays exact.
+// Only operations that a rule names are lossy; all others stay exact.
 void policy_and_trace(const Rank& rank) {
   const std::string trace = file_of(rank, ".trace");
   ::setenv("LEEWAY_NCCL_POLICY",
@@ -120,9 +120,10 @@ void policy_and_trace(const Rank& rank) {
   }
 }
 
-// Tensors that kernels encode on devices have the bits of those that the processor encodes. The
-// contributions are whole numbers that the codec has, and its scales are those of blocks: sums do
-// not depend on which rank owns a part, which changes from call to call where parts are short.
+// Tensors that kernels encode on devices have the same bits as tensors that the processor encodes.
+// The contributions are whole numbers that the codec can hold, and each block has a scale of its
+// own. So sums do not depend on which rank owns a part; that rank changes from call to call if
+// parts are short.
 void policy_encodes(const Rank& rank) {
   const std::string log = file_of(rank, ".encodes");
   ::setenv("NCCL_DEBUG", "INFO", 1);
@@ -131,7 +132,7 @@ void policy_encodes(const Rank& rank) {
            "all_reduce reduce_scatter reduce | f32 | * -> exact mxfp8_e4m3:nearest", 1);
   const ncclComm_t comm = rank.connect();
   const auto size = static_cast<std::size_t>(rank.size);
-  constexpr std::size_t kCount = 200'003;  // several steps, and no multiple of anything
+  constexpr std::size_t kCount = 200'003;  // several steps of a kernel, and a multiple of nothing
   std::vector<float> in(size * kCount);
   for (std::size_t i = 0; i < in.size(); ++i)
     in[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(rank.rank) * 11) % 31) - 15.0f;
@@ -232,7 +233,7 @@ void meeting_at_a_place_with_a_secret(const Rank& rank) {
   if (rank.rank == 0) ::unlink(secret.c_str());
 }
 
-// C4: an operation that a peer never joins ends by the operator's limit.
+// C4: an operation that a peer never joins ends at the operator's time limit.
 void timeout(const Rank& rank) {
   ::setenv("LEEWAY_NCCL_TIMEOUT", "0.3", 1);
   const ncclComm_t comm = rank.connect();

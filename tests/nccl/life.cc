@@ -1,4 +1,4 @@
-// Rules C2, C3 and C6 to C11: how communicators come, change and go while all is well.
+// Rules C2, C3 and C6 to C11: how communicators are made, changed and ended while no rank fails.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -51,7 +51,7 @@ void calls_that_do_not_block(const Rank& rank) {
   config.blocking = 0;
   const ncclUniqueId id = rank.fresh_id();
   ncclComm_t comm = nullptr;
-  // The last rank comes late: the others' calls return before.
+  // The last rank comes late, and the others' calls return before it does.
   if (rank.rank == rank.size - 1) rank.barrier();
   ncclResult_t code = ncclCommInitRankConfig(&comm, rank.size, id, rank.rank, &config);
   if (rank.rank != rank.size - 1) {
@@ -112,7 +112,7 @@ void finalize_twice(const Rank& rank) {
 
 void split(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
-  // Odd and even ranks, in the other order.
+  // Odd and even ranks, in reverse order.
   ncclComm_t half = nullptr;
   EXPECT_OK(rank, ncclCommSplit(comm, rank.rank % 2, -rank.rank, &half, nullptr));
   const int size = (rank.size + 1 - rank.rank % 2) / 2;
@@ -120,7 +120,7 @@ void split(const Rank& rank) {
   int number = -1;
   EXPECT_OK(rank, ncclCommUserRank(half, &number));
   EXPECT_THAT_IT(rank, number == size - 1 - rank.rank / 2, std::to_string(number));
-  // Equal keys: the order of before. One rank takes no part.
+  // With equal keys the earlier order stays. One rank takes no part.
   ncclComm_t most = comm;
   const bool out = rank.rank == 0;
   EXPECT_OK(rank, ncclCommSplit(comm, out ? NCCL_SPLIT_NOCOLOR : 5, 7, &most, nullptr));
@@ -205,7 +205,7 @@ void registered_memory(const Rank& rank) {
   EXPECT_OK(rank, ncclMemFree(nullptr));
 }
 
-// Programs call them where the names exist, before they give a device's memory to others.
+// Programs call these functions if the names exist, before they give a device's memory to others.
 void suspended_and_resumed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::uint64_t value = 7;
@@ -247,7 +247,7 @@ void any_thread_may_call(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// L5: PyTorch often never destroys its communicators. The program measures how long the end takes.
+// L5: PyTorch often never destroys its communicators. The program measures how long its exit takes.
 void nothing_is_destroyed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   ncclComm_t child = nullptr;

@@ -1,5 +1,5 @@
-// Messages between some ranks only, and then calls of all. Ranks make different numbers of
-// messages, so that only what all ranks call alike may number what all call alike.
+// Messages between some ranks only, and then calls of all ranks. Ranks make different numbers of
+// messages, so the numbering of collectives must not count messages.
 #include <string>
 #include <vector>
 
@@ -32,7 +32,7 @@ void receive_from(const Rank& rank, ncclComm_t comm, int from, int value) {
   EXPECT_THAT_IT(rank, values[0] == value && values.back() == value, std::to_string(values[0]));
 }
 
-// Rank 0 to rank 1, once and then often; others send nothing.
+// Rank 0 sends to rank 1, once and then often; other ranks send nothing.
 void of_two_ranks(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int messages : {1, 5}) {
@@ -69,7 +69,7 @@ void grouped_against_single(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A pipeline: each rank hands on what it got, so that the first and last make half as many calls.
+// A pipeline: each rank passes on what it got, so the first and last rank make half as many calls.
 void along_a_pipeline(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int batch = 0; batch < 4; ++batch) {
@@ -80,7 +80,7 @@ void along_a_pipeline(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Groups of even ranks only, between collectives of other kinds.
+// Groups of messages that only even ranks make, between collectives of all ranks.
 void between_collectives(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int evens = (rank.size + 1) / 2;

@@ -19,7 +19,7 @@
 #include "nccl/values.h"
 #include "support/host_kernels.h"
 
-// The library's own functions, beside the wrappers below.
+// The library's own functions, which the wrappers below call.
 extern "C" {
 #define LEEWAY_WRAPPED(name, parameters) ncclResult_t __real_nccl##name parameters
 #define LEEWAY_FOR_WRAPPED(CALL)                                                                  \
@@ -67,26 +67,27 @@ cuda::Address address_of(const void* memory) {
   return reinterpret_cast<cuda::Address>(memory);
 }
 
-// Memory of a device, and as much pinned memory: CUDA holds up the calling thread, and may hold
-// locks, while it copies to memory that is not pinned.
+// Device memory, and as much pinned memory. Copies to memory that is not pinned would hold up the
+// calling thread, and CUDA may hold locks meanwhile.
 struct Block {
   cuda::Address device = 0;
   unsigned char* pinned = nullptr;
 };
 
-// Host memory of a case, and its place on the device.
+// A host buffer of a case, and its place on the device.
 struct Buffer {
   unsigned char* host = nullptr;
   std::size_t bytes = 0;
   Block block;
 };
 
-// Streams and memory of a thread on one device. Never freed: to free device memory waits for all
-// streams. Most of it is allocated before any stream waits, since that may wait for streams too.
+// Streams and memory of a thread on one device. They are never freed, because freeing device memory
+// waits for all streams. Most of the memory is allocated before any stream waits, since allocating
+// may wait for streams, too.
 struct Place {
   static constexpr std::size_t kReserve = std::size_t{8} << 20;
   cuda::Context context = nullptr;
-  cuda::Stream streams[2] = {nullptr, nullptr};  // for the null stream, and for any other
+  cuda::Stream streams[2] = {nullptr, nullptr};  // the null stream, and another one
   Block reserve;
   std::size_t reserve_used = 0;
   std::multimap<std::size_t, Block> free;  // by size
@@ -137,14 +138,16 @@ struct Pending {
   Place* place = nullptr;
   cuda::Stream stream = nullptr;
   std::vector<Buffer> buffers;
-  std::shared_ptr<std::atomic<bool>> copied;  // back; made when the copies are enqueued
+  // Becomes true when the copies back are done; allocated when they are enqueued.
+  std::shared_ptr<std::atomic<bool>> copied;
 };
 
 struct Thread {
   int depth = 0;
   std::map<int, std::unique_ptr<Place>> places;
-  std::vector<Pending> group;    // calls of the open group
-  std::vector<Pending> waiting;  // calls of communicators that do not block
+  std::vector<Pending> group;  // calls of the open group
+  // Calls of communicators that do not block, whose copies are pending.
+  std::vector<Pending> waiting;
 
   Place& place(int ordinal) {
     auto& one = places[ordinal];
@@ -153,8 +156,9 @@ struct Thread {
   }
 };
 
-// Keeps the state of threads. It outlives them, as streams may still use its memory; later threads
-// get it then. A device has few queues for streams, and two streams in one may wait for each other.
+// Keeps the state of threads, and outlives them, because streams may still use its memory. Later
+// threads then reuse the state: a device has few queues for streams, and two streams in one queue
+// may wait for each other.
 class Threads {
  public:
   Thread* take() {
@@ -187,7 +191,7 @@ Thread& mine() {
 }
 
 std::mutex non_blocking_mutex;
-std::map<ncclComm_t, bool> non_blocking;  // communicators by their config
+std::map<ncclComm_t, bool> non_blocking;  // whether a communicator's config is non-blocking
 
 bool blocks(ncclComm_t comm) {
   const std::lock_guard lock(non_blocking_mutex);
@@ -199,7 +203,7 @@ void copy(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream 
   if (bytes > 0) check("cuMemcpyAsync", driver->call.cuMemcpyAsync(to, from, bytes, stream));
 }
 
-// Data that a host function needs of a call.
+// What a host function needs to know of a call.
 struct CopyBack {
   std::vector<Buffer> buffers;
   std::shared_ptr<std::atomic<bool>> copied;
@@ -228,7 +232,7 @@ void give_back(const Pending& call) {
   for (const Buffer& one : call.buffers) call.place->give_back(one.block);
 }
 
-// Waits, and says what came of it.
+// Waits for the call, and returns its final code.
 ncclResult_t finish(Pending& call, ncclResult_t code) {
   if (code == ncclSuccess) copy_back(call);
   synchronize(call);
@@ -244,7 +248,7 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-// The buffers of a call, in one where they have memory in common.
+// The buffers of a call. Ranges that overlap become one buffer.
 std::vector<Buffer> buffers_of(const Range& send, const Range& receive) {
   std::vector<Buffer> out;
   for (const Range& one : {send, receive}) {
@@ -301,7 +305,8 @@ ncclResult_t call_on_device(ncclComm_t comm, const Range& send, const Range& rec
   return ncclInProgress;
 }
 
-// Rank and size of a communicator, and the bytes of one block; 0 bytes: the call is not worth it.
+// Rank and size of a communicator, and the bytes of one block. 0 bytes: the call needs no buffers
+// on a device.
 struct Facts {
   int rank = 0;
   std::size_t size = 0;
@@ -368,7 +373,7 @@ std::string use_devices() {
   if (!opened.ok()) return std::string(opened.status().text());
   driver = *opened;
   opened_by = ::getpid();
-  // A GPU has kernels of its own; the double has those that it is given.
+  // A GPU has kernels of its own; the driver double has those that a test gives it.
   if (std::getenv("CONFORMANCE_WITHOUT_KERNELS") == nullptr)
     (void)leeway::device_codec::register_host_kernels(
         ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
@@ -544,7 +549,7 @@ ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, nccl
     std::copy_n(static_cast<const unsigned char*>(scalar), facts.block, block.pinned);
     copy(block.device, address_of(block.pinned), facts.block, place.streams[0]);
     scalar = reinterpret_cast<void*>(block.device);
-    // Read in the order of this stream, which the calls use.
+    // The factor is read in the order of this stream, which the calls use.
   }
   return __real_ncclRedOpCreatePreMulSum(op, scalar, type, residence, comm);
 }

@@ -21,7 +21,7 @@ ncclDataType_t type_at(int index) {
 double value_of(ncclRedOp_t op, int rank, int size, std::size_t index) {
   const auto step = static_cast<int>(index % 3);
   if (op == ncclProd) return (static_cast<std::size_t>(rank) + index) % 4 == 0 ? 2 : 1;
-  // The mean is a whole number, and where halves of the ranks have means, so are these.
+  // The mean is a whole number. If each half of the ranks has a mean, that is a whole number, too.
   if (op == ncclAvg) return step + 2 * (size % 2 == 0 ? rank % 2 : rank);
   return (step + rank) % 3;
 }
@@ -59,7 +59,7 @@ Elements contribution(ncclDataType_t type, ncclRedOp_t op, const Rank& rank, std
   return out;
 }
 
-// Calls with every type, reduction and length.
+// Makes the call with every type, reduction and length.
 template <typename Call>
 void for_each_reduction(const Call& call) {
   for (int type = 0; type < kTypes; ++type) {
@@ -191,7 +191,7 @@ void all_to_all(const Rank& rank) {
     for (int from = 0; from < rank.size; ++from)
       check_block(rank, "AlltoAll", out, static_cast<std::size_t>(from), type, from,
                   static_cast<std::size_t>(rank.rank), count);
-    // NCCL promises nothing of it, and nccl-tests call it.
+    // NCCL does not document it for this use, but nccl-tests call it.
     EXPECT_OK(rank, ncclAlltoAll(in.data(), in.data(), count, type, comm, nullptr));
     for (int from = 0; from < rank.size; ++from)
       check_block(rank, "AlltoAll in place", in, static_cast<std::size_t>(from), type, from,
@@ -246,7 +246,7 @@ void sums_are_rounded_once(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const struct {
     ncclDataType_t type;
-    double small;  // half a step above 1: ties go to the even 1
+    double small;  // half a step above 1: a tie, which goes to the even 1
   } kCases[] = {{ncclFloat8e4m3, 0x1p-4},
                 {ncclFloat8e5m2, 0x1p-3},
                 {ncclFloat16, 0x1p-11},
@@ -261,8 +261,8 @@ void sums_are_rounded_once(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: integer averages are truncated.
-// NCCL's kernels take the other one where one of two is a NaN, in every floating type.
+// T1: integer averages are truncated. If one of two values is a NaN, NCCL's kernels take the other
+// one, in every floating type.
 void max_and_min_leave_nan_out(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const double nan = std::nan("");
@@ -299,7 +299,7 @@ void integer_averages_truncate(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T2: of every type, read at the call or later, with another factor on each rank.
+// T2: factors of every type, read at the call or later, and different on each rank.
 void pre_mul_sum(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int index = 0; index < kTypes; ++index) {
@@ -329,7 +329,7 @@ void pre_mul_sum(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A4: one rank copies, and applies the reduction.
+// A4: a group of one rank copies, and applies the reduction.
 void one_rank(const Rank& rank) {
   if (rank.rank != 0) return;
   ncclUniqueId id;

@@ -1,4 +1,4 @@
-// Failures: wrong handles and calls, closing early, peers that die.
+// Failures: wrong handles and calls, connections closed early, peers that die.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ TEST(Failures, ConnectAndAcceptNeverWait) {
   EXPECT_EQ(net.connect(0, handle, &comm), kSuccess);
   EXPECT_EQ(comm, nullptr);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kNoWait);
-  // The other side comes later.
+  // The other side comes later than this call.
   void* receiver = nullptr;
   void* sender = nullptr;
   while (receiver == nullptr || sender == nullptr) {
@@ -103,7 +103,8 @@ TEST(Failures, WrongCallsAreRefused) {
   close(net, pair);
 }
 
-// The peer's requests fail with one line, and the memory of those of one's own is free.
+// The peer's requests fail with one line in the log, and the memory of this side's own requests is
+// free.
 TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
   const Net net = load();
   const Pair pair = make_pair(net);
@@ -112,7 +113,7 @@ TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
     for (auto& room : rooms) ASSERT_NE(begin_receive(net, pair.receiver, room), nullptr);
     EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
   }
-  // As with TCP, messages that are on their way meanwhile may count as sent.
+  // As with TCP, messages that are under way when the connection closes may count as sent.
   const auto data = pattern(4 << 20, 1);
   void* request = nullptr;
   int result = kSuccess;

@@ -1,4 +1,4 @@
-// The library itself: its names, its properties, and what it leaves alone in a program.
+// The library itself: its names, its properties, and that it leaves a program's state alone.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <strings.h>
@@ -43,7 +43,7 @@ TEST_P(Version, TellsTheSameProperties) {
 INSTANTIATE_TEST_SUITE_P(Of, Version, testing::Range(kVersionFirst, kVersionLast + 1),
                          [](const auto& version) { return std::to_string(version.param); });
 
-// NCCL calls these only where they are there.
+// NCCL calls these functions only if they are there.
 TEST(Library, LacksWhatItCannotDo) {
   void* const library = open_plugin();
   const auto* const net =
@@ -95,7 +95,7 @@ TEST(Library, ManyConnectionsShareSocketsAndThreads) {
   const std::size_t threads = entries("/proc/self/task");
   const std::size_t files = entries("/proc/self/fd");
   while (pairs.size() < kPairs) pairs.push_back(make_pair(net));
-  // Threads that made a connection may be on their way out.
+  // Threads that made a connection may not have ended yet.
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (entries("/proc/self/task") > threads && std::chrono::steady_clock::now() < end) {
   }

@@ -45,7 +45,7 @@ const Table& find(void* library, int version) {
   return *static_cast<const Table*>(found);
 }
 
-// Functions that all tables have under the same names with the same arguments.
+// Sets the functions that all tables have under the same names with the same arguments.
 template <typename Table>
 Net common(const Table& table, int version) {
   Net net;
@@ -104,7 +104,7 @@ void use_properties(Net& net, const Table& table) {
   };
 }
 
-// Up to 10: no context. `Int` is what sizes are.
+// Versions up to 10, which have no context. `Int` is the type of sizes.
 template <typename Table>
 void use_without_context(Net& net, const Table& table) {
   net.listen = [&table](int device, Handle& handle, void** out) {
@@ -129,7 +129,7 @@ void use_int_sizes(Net& net, const Table& table) {
   };
   net.receive = [&table](void* comm, void* data, std::size_t size, void** request) {
     int size_int = static_cast<int>(size);
-    int tag = 9;  // another than the sender's: the order alone matches
+    int tag = 9;  // another tag than the sender's: only the order matches messages
     void* registration = nullptr;
     return table.receive(comm, 1, &data, &size_int, &tag, &registration, request);
   };

@@ -49,17 +49,17 @@ struct Net {
   std::function<int()> finalize;  // since 11
 };
 
-// The library, opened as NCCL opens it. Ends the program where it cannot be.
+// Opens the library as NCCL opens it. Ends the program if that fails.
 void* open_plugin();
 // A version of it.
 Net load(void* library, int version);
-// The same, initialised; opened once in a process.
+// Opens the library and initialises it, once in a process.
 Net load(int version = kVersionLast);
 
 // Lines that the plugin wrote at WARN since the last call.
 std::vector<std::string> take_warnings();
 
-// The path of this very program, for processes beside it.
+// The path of this program, to start helper processes.
 std::string own_path();
 
 }  // namespace nccl_net_test

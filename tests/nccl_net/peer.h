@@ -1,5 +1,5 @@
-// Another process of the same program, and pipes to and from it: what carries handles in NCCL is
-// its bootstrap.
+// Another process of the same program, and pipes to and from it. The pipes carry handles, as NCCL's
+// bootstrap does.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,10 @@ namespace nccl_net_test {
 class Pipes {
  public:
   Pipes(int from, int to) : from_(from), to_(to) {}
-  // Whole handles, or the program ends.
+  // Reads a whole handle, or ends the program.
   Handle read_handle() const;
   void write_handle(const Handle& handle) const;
-  // One byte tells that the other side has come to this point.
+  // A byte tells that the other side has come to this point.
   void wait() const;
   void signal() const;
 
@@ -28,7 +28,7 @@ class Pipes {
 
 class Peer : public Pipes {
  public:
-  // Starts the role of that name in a process of its own.
+  // Starts the role of that name in another process.
   explicit Peer(const std::string& role, const std::vector<std::string>& arguments = {});
   ~Peer();
   Peer(const Peer&) = delete;

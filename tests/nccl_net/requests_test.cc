@@ -1,4 +1,4 @@
-// Requests, their number, and what test() says of them.
+// Requests: their number, and what test() returns for them.
 #include <gtest/gtest.h>
 
 #include "traffic.h"

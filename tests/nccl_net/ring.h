@@ -1,4 +1,4 @@
-// One rank of a ring: receives from the rank before it, and sends to the one behind it.
+// One rank of a ring: it receives from the rank before it, and sends to the one after it.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,9 @@ class RingRank {
  public:
   explicit RingRank(const Net& net) : net_(net) {}
 
-  // `exchange` is handed this rank's handle, and gives that of the next one. Connects, moves
-  // messages of many sizes both ways at once, and closes. Whether all arrived as it was sent.
+  // Connects, moves messages of many sizes both ways at once, and closes. `exchange` takes this
+  // rank's handle and returns that of the next rank. Returns true if all messages arrived as they
+  // were sent.
   bool run(const std::function<Handle(const Handle& own)>& exchange);
 
  private:

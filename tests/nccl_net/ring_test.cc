@@ -1,4 +1,4 @@
-// Rings, as NCCL's: in one process and between processes, by each version's functions.
+// Rings like NCCL's, in one process and between processes, with the functions of each version.
 #include "ring.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ bool RingRank::run(const std::function<Handle(const Handle& own)>& exchange) {
   return good;
 }
 
-// NCCL's steps: a slice of 512 KiB, one that fills nothing, lines of flags, and nothing at all.
+// Sizes of NCCL's steps: a slice of 512 KiB, a slice that is not full, lines of flags, and nothing.
 bool RingRank::move(void* sender, void* receiver) const {
   for (const std::size_t size :
        {std::size_t{512} << 10, std::size_t{12'345}, std::size_t{16}, std::size_t{0}}) {

@@ -1,4 +1,4 @@
-// Roles of the processes beside a test.
+// Roles of the processes that help a test.
 #include <sched.h>
 #include <unistd.h>
 

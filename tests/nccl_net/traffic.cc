@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// `call` gives a pointer or nothing yet.
+// `call` returns a pointer, or null if it is not done yet.
 template <typename Call>
 void* polled(const Call& call) {
   const auto end = Clock::now() + kPatience;

@@ -1,4 +1,4 @@
-// Connections and messages, by a version's functions.
+// Connections and messages, with the functions of one version.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace nccl_net_test {
 
-// Far above the time of any of these calls.
+// Far longer than any of these calls takes.
 inline constexpr std::chrono::seconds kPatience(60);
 
 // Poll until the connection is established. Return null on an error, or without success within
@@ -17,7 +17,7 @@ inline constexpr std::chrono::seconds kPatience(60);
 void* connected(const Net& net, Handle handle);
 void* accepted(const Net& net, void* listener);
 
-// One connection, both ends in this process.
+// One connection with both ends in this process.
 struct Pair {
   void* sender = nullptr;
   void* receiver = nullptr;
@@ -25,13 +25,13 @@ struct Pair {
 Pair make_pair(const Net& net);
 void close(const Net& net, const Pair& pair);
 
-// Begin, again and again while the plugin answers with no request. Return null on an error.
+// Begin a request, and try again while the plugin returns none. Return null on an error.
 void* begin_send(const Net& net, void* comm, const std::vector<char>& data);
 void* begin_receive(const Net& net, void* comm, std::vector<char>& data);
 // Returns the last result of test(). `size` is the bytes that it counted.
 int finish(const Net& net, void* request, int* size = nullptr);
 
-// Bytes that tell messages apart.
+// Bytes that differ from message to message.
 std::vector<char> pattern(std::size_t size, int seed);
 
 // Send and receive `count` messages of `size` bytes by `comm`, `depth` of them in progress at a

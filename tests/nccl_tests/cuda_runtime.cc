@@ -207,7 +207,7 @@ cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaS
   return cudaErrorNotSupported;
 }
 
-// What nvcc's code calls. Kernels are registered and never run.
+// Functions that nvcc's code calls. Kernels are registered and never run.
 void** __cudaRegisterFatBinary(void*) {
   static void* handle = nullptr;
   return &handle;

@@ -27,7 +27,7 @@ void call(void (*function)(Arguments...), void** arguments, std::index_sequence<
 }
 
 struct AddressOf {
-  // Launches happen at once, so one kernel a thread is enough.
+  // A launch runs at once, so one pending kernel for each thread is enough.
   template <typename... Arguments>
   const void* operator%(void (*function)(Arguments...)) const {
     static thread_local Kernel kernel;

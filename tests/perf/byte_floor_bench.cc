@@ -34,9 +34,9 @@
 
 namespace {
 
-constexpr int kDatagramBytes = 8972;  // as Leeway has them on loopback
+constexpr int kDatagramBytes = 8972;  // as Leeway's datagrams are on loopback
 constexpr std::size_t kTrainBytes = std::size_t{kDatagramBytes} * 7;
-constexpr int kTrains = 32;  // sent before they are received
+constexpr int kTrains = 32;  // number sent before any is received
 constexpr int kRounds = 200;
 constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
 
@@ -96,7 +96,7 @@ std::array<int, 2> connected_pair() {
   return sockets;
 }
 
-// Sent and received, a byte.
+// Cost of sending and receiving, per byte.
 double measure_network() {
   const std::array<int, 2> sockets = connected_pair();
   const int sender = sockets[0];

@@ -24,13 +24,13 @@
 namespace leeway {
 namespace {
 
-// KiB of float32. The first with its copy, and the second alone, fill half a megabyte of
-// second-level cache; the last is beyond all caches.
+// Sizes in KiB of float32. kCacheKib and a copy of it fill half a megabyte of second-level cache.
+// kMemoryKib is larger than all caches.
 constexpr std::int64_t kCacheKib = 256;
 constexpr std::int64_t kMemoryKib = 64 << 10;
 constexpr std::size_t kPacketElements = 2048;
 
-// On a cache line, as frameworks allocate tensors.
+// A tensor that begins at a cache line, as frameworks allocate them.
 class Tensor {
  public:
   explicit Tensor(std::int64_t kib)
@@ -81,7 +81,7 @@ void add(benchmark::State& state) {
   set_bytes(state);
 }
 
-// A tensor and the packets it is sent as.
+// A tensor and the packets in which it is sent.
 class Packets {
  public:
   Packets(const CodecOptions& options, DataType dtype, std::int64_t kib)
@@ -131,7 +131,7 @@ class Packets {
   codec::Format format_;
   Tensor tensor_;
   std::span<float> values_;
-  std::vector<std::uint16_t> narrow_;  // the same in a type of 16 bits; or empty
+  std::vector<std::uint16_t> narrow_;  // the same values in a type of 16 bits; or empty
   std::size_t stride_;
   std::vector<std::byte> payload_;
 };

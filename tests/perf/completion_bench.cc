@@ -56,7 +56,8 @@ std::unique_ptr<Communicator> join(const std::string& folder, const std::string&
   std::exit(1);
 }
 
-// How often threads of this process other than this one gave up the processor, and so were woken.
+// How often threads of this process other than this one gave up the processor, and so had to be
+// woken.
 long sleeps_of_others() {
   long sum = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -167,7 +168,7 @@ void measure_abort(const std::string& folder, int number) {
   std::vector<Work> works;
   for (auto& one : data)
     works.push_back(group->all_reduce_async(std::span(one), {.delivery = exact(no_deadline)}));
-  usleep(100'000);  // all that may go out has gone, or is on its way
+  usleep(100'000);  // time until all that may go out has gone out
   const auto start = Clock::now();
   group->abort();
   int cancelled = 0;

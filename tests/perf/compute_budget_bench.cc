@@ -1,5 +1,5 @@
-// Costs of a compute budget: a check, beside the clock reading that it contains, and the exchanges
-// of the automatic threshold, as far as a step waits for them.
+// Costs of a compute budget: a check, compared with the clock reading that it contains, and the
+// time for which a step waits for exchanges of the automatic threshold.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void steady_clock(benchmark::State& state) {
 }
 BENCHMARK(steady_clock);
 
-// Ends and beginnings of steps included.
+// The loop includes the ends and beginnings of steps.
 void next_micro_batch(benchmark::State& state, ComputeBudgetOptions options) {
   options.micro_batches = static_cast<std::uint32_t>(state.range(0));
   Lone budget(options);
@@ -71,7 +71,8 @@ struct Begins {
   Duration longest{0};
   std::uint64_t count = 0;
 };
-// By step of the window: where an exchange begins or is looked at (0, 2, 4), and all others.
+// Paths by step of the window: those at which an exchange begins or is looked at (0, 2, 4), and all
+// others.
 using Path = std::array<Begins, 4>;
 
 void take_steps(Communicator& communicator, int windows, Path& path,

@@ -13,12 +13,12 @@ namespace leeway {
 
 namespace {
 
-// One seed says little of a network that loses at random.
+// One seed is not enough for a network that loses at random.
 constexpr std::uint64_t kSeeds = 5;
 
 struct Call {
-  double ms = 0;        // median, the first one left out
-  double overflow = 0;  // part of all packets, the first call included
+  double ms = 0;        // median time of the calls, without the first
+  double overflow = 0;  // share of all packets that overflowed, including the first call
   double cross_mbps = 0;
   double slowest_ms = 0;  // slowest seed's
 };
@@ -32,10 +32,10 @@ struct Place {
   double queue_ms = 10;
   double loss = 0;
   int rounds = 8;
-  std::string more;  // more of the scenario
+  std::string more;  // further lines of the scenario
   double fixed_mbps = 0;
   std::uint32_t socket_bytes = 8 << 20;
-  std::string jitter = {};  // the delay of a hop, instead of a fixed one; not between sites
+  std::string jitter = {};  // delay of a hop in place of a fixed one; not between sites
   int lanes = 1;            // for each rank
 };
 
@@ -45,7 +45,7 @@ std::string hop_delay(const Place& place) {
   return "fixed: " + std::to_string(place.rtt_ms / 4);
 }
 
-// A line of its own for every rank, or one between two sites.
+// Each rank has a line of its own, or one line lies between two sites.
 std::string links_of(const Place& place) {
   char text[1024];
   const double one_way_ms = place.rtt_ms / 2;
@@ -127,7 +127,7 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
   return call;
 }
 
-// The seed of the median time
+// The call of the seed with the median time.
 Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
   std::vector<Call> calls;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
@@ -301,7 +301,8 @@ void print_host() {
   }
 }
 
-// Delay that varies by itself, with and without overtaking; more seeds, since some went astray.
+// Delay that varies by itself, with and without overtaking. There are more seeds, since some gave
+// outliers.
 void print_jitter() {
   std::printf(
       "\n4 ranks, 4 MiB exact, 20 rounds; median round in ms: the median of 24 seeds, and the "

@@ -19,7 +19,7 @@ using congestion::testing::Line;
 
 namespace {
 
-// TCP flows on the bottleneck of the unit tests.
+// TCP flows on the same bottleneck, as in the unit tests.
 class TcpBeside final : public sim::TcpHost {
  public:
   TcpBeside(Bottleneck& line, double rtt_seconds) : line_(line), rtt_seconds_(rtt_seconds) {}
@@ -180,10 +180,10 @@ void print_many() {
 namespace {
 
 struct Beside {
-  double ours = 0;        // in fair shares, each
+  double ours = 0;        // share of each of our flows, in fair shares
   double theirs = 0;      // likewise
-  double total = 0;       // part of the link
-  double their_loss = 0;  // overflow of TCP's packets
+  double total = 0;       // total, as a share of the link
+  double their_loss = 0;  // share of TCP's packets that overflowed
   double our_loss = 0;
 };
 
@@ -303,8 +303,8 @@ namespace {
 
 struct Crowd {
   double jain = 0;
-  double share = 0;     // all flows' share of the link
-  double overflow = 0;  // part of all packets
+  double share = 0;     // share of the link that all flows take together
+  double overflow = 0;  // share of all packets that overflowed
   double queue_ms = 0;  // the 95 % quantile
 };
 
@@ -432,7 +432,7 @@ FlowOptions bundle_with_lanes(std::size_t lanes, double start_seconds) {
 
 }  // namespace
 
-// Bundles share a line, and lanes of a process a bundle.
+// Bundles share a line, and a process's lanes share a bundle.
 void print_lanes() {
   std::printf(
       "\n%s with 4 lanes beside one with 1, 100 Mb/s, 30 s after 10: the first one's share over "

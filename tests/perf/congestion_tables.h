@@ -7,7 +7,7 @@
 
 namespace leeway {
 
-// Which controller they are about.
+// The controller that the tables are about.
 extern CongestionControl studied;
 extern std::string studied_name;
 

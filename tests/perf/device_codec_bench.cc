@@ -24,13 +24,13 @@ namespace {
 constexpr int kSkipped = 77;
 constexpr unsigned kAll = 1024;  // more multiprocessors than any device has
 constexpr std::uint32_t kPayload = 1400;
-constexpr unsigned kContributions = 8;  // at most; each has memory of its own
+constexpr unsigned kContributions = 8;  // most contributions; each has memory of its own
 
 struct Arguments {
   std::size_t mib = 1024;
   const char* file = nullptr;
   std::string_view only;
-  int launches = 10;  // in a round; 1: and one round alone, for a profiler
+  int launches = 10;  // launches in a round; with 1 there is only one round, for a profiler
 };
 
 class Bench {
@@ -76,7 +76,7 @@ class Bench {
     return bytes_ / sizeof(float);
   }
 
-  // Uses the same 16 MiB again and again, of magnitudes around 1.
+  // Fills the memory with the same 16 MiB again and again, of magnitudes around 1.
   void fill() {
     std::vector<std::uint32_t> values(std::min(bytes_, std::size_t{16} << 20) / sizeof(float));
     std::uint32_t bits = 1;

@@ -44,12 +44,12 @@ struct Arguments {
 }
 
 constexpr int kRanksMax = 64;
-constexpr int kPhasesMax = 16;             // messages that one rank gets of another in a call
+constexpr int kPhasesMax = 16;             // messages that one rank gets from another in a call
 constexpr std::size_t kBytesMax = 60'000;  // bytes of one message: loopback takes it whole
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 
-// One rank's socket, and what arrived early: a peer is at most one call ahead.
+// One rank's socket, and the messages that arrived early: a peer is at most one call ahead.
 class Mailbox {
  public:
   Mailbox(int rank, std::span<const int> sockets, std::span<const sockaddr_in> addresses)
@@ -140,7 +140,7 @@ class Rank {
     for_each_other([&](int peer) { add(sum_, mail_.receive(peer, 0)); });
   }
 
-  // Every rank sums a shard, and sends it to all.
+  // Every rank sums a shard and sends the sum to all.
   void transpose() {
     begin();
     for_each_other([&](int peer) { mail_.send(peer, 0, shard(own_, peer)); });
@@ -318,7 +318,7 @@ void run_rank(int self, const Arguments& a, Rank& rank, Times& times) {
       if (fits(kPatterns[p], a.ranks)) run_batch(self, a, p, batch, rank, times);
     }
   }
-  rank.barrier();  // nobody leaves while another one still waits for a message
+  rank.barrier();  // no rank leaves while another one waits for a message
 }
 
 void print(const Arguments& a, const Times& times) {

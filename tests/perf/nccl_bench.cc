@@ -31,7 +31,7 @@ namespace {
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
 constexpr int kAborts = 9;
-// Time until the call that will be aborted waits.
+// After this time the call that will be aborted is certain to wait.
 constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;
@@ -70,7 +70,7 @@ Both join(int rank, const std::string& folder, const leeway_nccl_id& id) {
   return both;
 }
 
-// Medians of microseconds a call, Leeway's own first.
+// Median microseconds of a call: Leeway's own first, then NCCL's interface.
 std::array<double, 2> measure(int calls, const std::function<void()>& own,
                               const std::function<void()>& other) {
   std::array<std::vector<double>, 2> times;

@@ -62,7 +62,8 @@ struct Pipe {
   }
 };
 
-// One side of all: Leeway's communicator, and a connection of the plugin in each direction.
+// One side of all connections: Leeway's communicator, and a connection of the plugin in each
+// direction.
 struct Side {
   int rank = 0;
   std::array<std::unique_ptr<Communicator>, 2> own;  // plain and sealed

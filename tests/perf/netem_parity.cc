@@ -29,18 +29,20 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::size_t kBlocks = 100;
-constexpr std::size_t kForgotten = 1000;  // packets until the start no longer matters
+constexpr std::size_t kForgotten = 1000;  // packets after which the start no longer matters
 constexpr std::array<std::size_t, 6> kLags = {1, 2, 3, 5, 10, 30};
-constexpr std::size_t kLengths = 12;      // bursts of 1 to 12 packets
-constexpr double kCountMin = 100;         // events that a figure counts; with fewer no normal law
-constexpr std::uint64_t kSimulated = 10;  // times netem's packets: little error of its own
+constexpr std::size_t kLengths = 12;  // bursts of 1 to 12 packets are counted
+// Least number of counted events; with fewer a figure has no normal distribution.
+constexpr double kCountMin = 100;
+// Times as many packets as netem's, so that the simulation's error is small.
+constexpr std::uint64_t kSimulated = 10;
 constexpr double kSigmasMax = 4;  // some 200 comparisons: about two false alarms in 100 runs
 
 struct Case {
   const char* name;
-  const char* netem;  // as tc has it, in percent
+  const char* netem;  // netem's arguments for tc, in percent
   LossOptions options;
-  std::optional<LossChain> chain;  // nullopt without a closed form
+  std::optional<LossChain> chain;  // nullopt if there is no closed form
 };
 
 template <typename Options>
@@ -105,7 +107,8 @@ double ratio(Block block) {
   return static_cast<double>(lost) / static_cast<double>(block.size());
 }
 
-// Around a ratio that is known from elsewhere, so that a block's own does not bias it.
+// Correlation around a ratio that is known from elsewhere, so that the block's own ratio does not
+// bias it.
 double correlation(Block block, std::size_t lag, double ratio) {
   double sum = 0;
   for (std::size_t i = lag; i < block.size(); ++i) {

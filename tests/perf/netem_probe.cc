@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     send_all(socket_fd, outgoing, count);
     take_arrived(socket_fd, incoming, lost);
   }
-  usleep(100'000);  // should the kernel have put a delivery off
+  usleep(100'000);  // gives the kernel time if it put a delivery off
   take_arrived(socket_fd, incoming, lost);
   write_file(argv[2], lost);
 }

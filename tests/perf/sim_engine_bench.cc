@@ -18,7 +18,7 @@ namespace {
 // How long after now a new event is due.
 enum Spread : std::int64_t {
   kExponential = 0,  // mean 1 ms
-  kDense,            // mean 10 us: with 100 k pending, ten events in every nanosecond
+  kDense,            // mean 10 us; with 100,000 pending events, ten in every nanosecond
   kConstant,         // 50 us: links in order
   kTimers,           // nine packets within 2 us to one timer within 2 s
 };
@@ -84,7 +84,7 @@ void hold(benchmark::State& state) {
     queue.pop(event);
     queue.push({event.time_ns + delay()}, event.target, event.kind, event.argument);
   };
-  for (std::int64_t i = 0; i < 3 * pending; ++i) replace();  // to the steady state
+  for (std::int64_t i = 0; i < 3 * pending; ++i) replace();  // until a steady state is reached
   for (auto _ : state) replace();
   state.SetItemsProcessed(state.iterations());
   state.SetLabel(kSpreadNames[state.range(1)]);

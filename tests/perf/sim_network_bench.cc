@@ -68,7 +68,7 @@ struct Flows {
 void run(benchmark::State& state, const std::string& scenario, std::uint32_t flows) {
   Flows run(scenario);
   run.start(flows);
-  run.send(100'000, kPacketNs);  // to the steady state
+  run.send(100'000, kPacketNs);  // until a steady state is reached
   constexpr std::uint64_t kBatch = 10'000;
   for (auto _ : state) run.send(kBatch, kPacketNs);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));

@@ -33,7 +33,7 @@ link {
 )";
 constexpr std::uint32_t kRanks = 8;
 constexpr std::uint32_t kPayloadBytes = 1440;
-constexpr std::int64_t kIntervalNs = 14400;  // one source's: 800 Mb/s of payload
+constexpr std::int64_t kIntervalNs = 14400;  // interval of one source: 800 Mb/s of payload
 
 // Sources that send at a constant rate, one event a packet, and receivers that count.
 class ConstantRate : public PacketReceiver {
@@ -80,7 +80,7 @@ struct Run {
   std::uint64_t sent = 0;
   std::uint64_t delivered = 0;
   std::uint64_t events = 0;
-  double seconds = 0;  // processor time, setting up left out
+  double seconds = 0;  // processor time without construction
   std::uint64_t trace_hash = 0;
 };
 
@@ -110,7 +110,7 @@ Result<Run> run(std::uint64_t packets, std::uint64_t seed) {
   return run;
 }
 
-// The number behind `name`, or `value` if the argument is another one.
+// The number after `name`; `value` if this is another argument.
 std::uint64_t number_of(std::string_view argument, std::string_view name, std::uint64_t value) {
   if (!argument.starts_with(name)) return value;
   return std::strtoull(argument.data() + name.size(), nullptr, 10);

@@ -34,7 +34,8 @@ struct Setting {
   std::size_t datagrams;  // datagrams in a GSO batch
   bool gso;
   bool gro;
-  std::size_t header_bytes;  // gathered in front of each payload; with 0, one slice a batch
+  // Bytes gathered in front of each payload; with 0, a batch is one slice.
+  std::size_t header_bytes;
 };
 
 using Pair = std::vector<std::unique_ptr<UdpTransport>>;
@@ -88,7 +89,7 @@ double median(std::vector<double>& values) {
 
 struct Cost {
   double send = 0.0;     // ns a byte
-  double receive = 0.0;  // reading every byte once included
+  double receive = 0.0;  // includes reading every byte once
 };
 
 Cost measure_cost(const Setting& setting) {

@@ -21,7 +21,7 @@ struct Board {
     std::atomic<std::uint32_t> program;
     std::atomic<std::uint32_t> step;
     std::atomic<std::uint64_t> moves;      // grows with all that the rank does
-    std::atomic<std::uint32_t> waits_for;  // step + 1 whose call the rank waits for
+    std::atomic<std::uint32_t> waits_for;  // step + 1 of the call for which the rank waits
   };
   std::array<Line, kRanksMax> lines;
 
@@ -33,7 +33,7 @@ struct Board {
   char text[1024];
   std::atomic<bool> leaked;  // the failure is a leak
 
-  std::atomic<int> over;  // ranks that came to their end
+  std::atomic<int> over;  // number of ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
   // Errors that lossy calls of an estimator reported, and their true errors: sums over calls, where
@@ -51,7 +51,7 @@ struct Board {
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kStepsMax> came;
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kCommsMax> gone;
 
-  // Digests of results that all ranks hold alike, by program and step.
+  // Digests, by program and step, of results that all ranks must hold alike.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
 
   // The first failure stays.

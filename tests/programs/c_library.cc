@@ -1,4 +1,4 @@
-// leeway/c.h. What C has no function for, allocate(), is not drawn.
+// The C interface, leeway/c.h. allocate(), for which C has no function, is not drawn.
 #include <cstdio>
 #include <thread>
 
@@ -85,7 +85,7 @@ class CFlight final : public Flight {
   CFlight(leeway_work* work, const Status& refused) : work_(work), refused_(refused) {}
   ~CFlight() override { leeway_work_free(work_); }
   bool test() override { return work_ == nullptr || leeway_work_test(work_) != 0; }
-  // C has no such form.
+  // C has no such form of waiting.
   bool wait_for(Duration) override { return test(); }
   Outcome wait() override {
     if (work_ == nullptr) return refused_;

@@ -63,7 +63,7 @@ class CppComm final : public Comm {
   }
 
  private:
-  // Before the memory, which may outlive it.
+  // Declared before the memory, which may outlive it.
   std::vector<Allocation> memory_;
   std::unique_ptr<Communicator> communicator_;
 };

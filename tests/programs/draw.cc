@@ -1,4 +1,4 @@
-// From a seed to a program.
+// Makes a program from a seed.
 #include <algorithm>
 #include <random>
 
@@ -63,8 +63,8 @@ class Maker {
 
   Program make() {
     const int length = dice_.between(3, 14);
-    // The rank that dies in this program must not take part in what others still do in the one
-    // before.
+    // The rank that dies in this program must not take part in operations of the previous program
+    // that others have not finished.
     if (limits_.cut && leaves()) add(step(Kind::sync, 0));
     const bool makes = dice_.one_in(3);  // communicators
     const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
@@ -101,7 +101,7 @@ class Maker {
     bool gone = false;
     bool disturbed = false;
     int allocation = -1;
-    std::uint32_t tags = 100;  // next one of its own
+    std::uint32_t tags = 100;  // the next tag of its own
   };
 
   int some_comm(bool quiet) {
@@ -135,11 +135,11 @@ class Maker {
   static bool can_be_cut(Kind kind) {
     return is_collective(kind) || kind == Kind::message || kind == Kind::exchange;
   }
-  // 50 us to 3 ms: before, in and after what a call takes.
+  // A time of 50 us to 3 ms: before, during and after a call.
   std::uint32_t soon() {
     return (50u << dice_.below(7)) + static_cast<std::uint32_t>(dice_.below(50));
   }
-  // On one rank, on all alike, or on some as chance will have it.
+  // Cuts the step on one rank, on all alike, or on some by chance.
   void cut(Step& one) {
     const int size = size_of(one.comm);
     const std::size_t how = dice_.below(3);
@@ -188,7 +188,7 @@ class Maker {
     }
     if (one.kind == Kind::all_reduce && at(comm).allocation >= 0 && dice_.one_in(2)) {
       one.allocation = at(comm).allocation;
-      one.ways.fill(Way{});  // calls in one memory come one after the other
+      one.ways.fill(Way{});  // calls that use one memory come one after the other
     }
     const bool lossy = one.kind == Kind::all_reduce || one.kind == Kind::reduce ||
                        one.kind == Kind::reduce_scatter;
@@ -215,7 +215,7 @@ class Maker {
     add(std::move(one));
   }
 
-  // A tag that several messages may have, or one of this message alone for a receive from any rank.
+  // A tag that several messages may have. A receive from any rank has a tag of its own.
   Envelope envelope(int comm, bool to_itself) {
     Envelope one;
     const int size = size_of(comm);
@@ -324,7 +324,7 @@ class Maker {
     Step one = step(Kind::destroy, comm);
     one.who = 0xFF;
     at(comm).gone = true;
-    // Calls in progress then end in any way.
+    // Calls that are in progress may then end in any way.
     for (Step& before : program_.steps)
       if (before.comm == comm && is_under_way(before)) before.may_fail = true;
     add(std::move(one));
@@ -334,8 +334,8 @@ class Maker {
                        [](const Way& way) { return way.how != Way::How::blocking; });
   }
 
-  // One rank aborts or destroys its communicator, while others go on with it. Their calls then end
-  // in any way, and those before as well, unless all ranks had come to their end.
+  // One rank aborts or destroys its communicator, while others go on with it. Their calls may then
+  // end in any way. So may earlier calls, unless all ranks had come to the end of them.
   void disturb() {
     const int comm = some_comm(true);
     if (comm == 0 || size_of(comm) < 2) return;

@@ -20,10 +20,10 @@ std::uint64_t digest_of(ByteSpan bytes) {
   return digest | 1;
 }
 
-// Up to here the estimate of a variance may come out below 0.
+// Up to this number of elements, the estimate of a variance may come out below 0.
 constexpr std::size_t kFewElements = 4096;
 
-// Describes what is wrong with a report, whatever happened.
+// Describes what is wrong with a report, whatever the outcome of the call was.
 std::string contradiction(const Step& step, const CollectiveReport& report) {
   const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
   if (!is_part(report.loss)) return "loss is " + std::to_string(report.loss);
@@ -76,12 +76,13 @@ unsigned ranks_said_late(std::string_view text) {
   return ranks_before(text, {" gave it up at its own deadline"});
 }
 
-// How long after its deadline a call may return here, where other work has the processors.
+// How long after its deadline a call may return here, because other work uses the processors.
 constexpr std::chrono::seconds kSlack(3);
 
 }  // namespace
 
-// The result of a reduce_scatter is the rank's shard, of which its report speaks.
+// Notes the error that a report predicts. The result of a reduce_scatter is the rank's shard, and
+// the report is about that.
 void Player::note_error(const Underway& one, const CollectiveReport& report,
                         const TypedTensor& got) {
   if (report.loss == 0.0 || std::isnan(report.variance_estimate)) return;
@@ -147,7 +148,7 @@ std::string Player::odd_messages(Underway& one, const CollectiveReport& report) 
       return "the report of message " + std::to_string(i) + " says " + std::to_string(said.count) +
              " elements of rank " + std::to_string(said.source);
     if (message.kind == Message::Kind::send) continue;
-    // Beyond what was sent the memory stays as it was.
+    // Memory beyond the received elements must stay as it was.
     TypedTensor wanted(step.type, letter.count + letter.spare);
     const TypedTensor content = message_of(step, one.envelopes[i]);
     if (letter.count > 0)
@@ -194,7 +195,7 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
       copy_of(step.type, one.in, one.extent.input) != one.sent)
     return "the input has changed";
   const bool alike = step.kind == Kind::all_reduce || step.kind == Kind::broadcast;
-  // (Of a lossy call that its deadline ended, elements may be missing.)
+  // (A lossy call that its deadline ended may lack elements.)
   if (!alike || !report.complete || !has_cell) return {};
   // Ranks of other communicators of the same split() have other results.
   std::atomic<std::uint64_t>& digest = board_.digests[cell];

@@ -58,7 +58,7 @@ class Library {
   virtual Result<std::unique_ptr<Comm>> create(const Options& options, Way::How how) = 0;
   virtual Result<std::vector<std::unique_ptr<Comm>>> create_inproc(int size,
                                                                    const Options& options) = 0;
-  // Joins a group of which no other rank comes, in the background; for as long as the result lives.
+  // Joins a group that no other rank joins, in the background, for as long as the result lives.
   virtual std::shared_ptr<void> join(const Options& options) = 0;
 };
 
@@ -67,7 +67,7 @@ struct Meeting {
   std::string address;
   std::shared_ptr<Rendezvous> store;  // threads only
   std::string name;                   // group name
-  std::string folder;                 // for this group alone
+  std::string folder;                 // a folder for this group alone
   std::string secret_file;            // in `folder`
   std::string log_level = "off";
 };
@@ -78,10 +78,10 @@ std::unique_ptr<Library> cpp_library();
 std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
 
-// Deadline of calls that no deadline cuts.
+// Deadline of calls that are not meant to be cut by it.
 inline constexpr std::chrono::seconds kLongDeadline(10);
 
-// Options of a step's call, as C++ has them.
+// Options of a step's call in C++'s form.
 CollectiveOptions options_of(const Step& step, int rank);
 // A call with arguments that make no sense, by the step's salt.
 Outcome make_wrong_call(Communicator& communicator, const Step& step);

@@ -10,7 +10,7 @@
 namespace leeway::programs {
 namespace {
 
-// Rates of links scale contributions by no more than this, by far.
+// Bound on the factor by which rates of links scale contributions. Real factors are far smaller.
 constexpr double kScaleMax = 1e6;
 // Parts of an estimate may cancel out and give 0, but not in this many elements in a row.
 constexpr std::size_t kZerosMin = 8;
@@ -21,7 +21,7 @@ bool near(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(1.0, std::abs(b));
 }
 
-// The values that estimators may make of an element.
+// The values that an estimator may give for an element.
 class Estimates {
  public:
   Estimates(const Step& step, int size, bool sites)
@@ -41,7 +41,7 @@ class Estimates {
     if (!std::isfinite(got)) return false;
     if (by_rates()) return explain_by_rates(got, of);
     if (sites_ && step_.op == ReduceOp::avg) return explain_by_units(got, of);
-    // Elements of one packet have the same ranks.
+    // All elements of one packet lack the same ranks.
     if (matches(got, of, last_)) return true;
     for (unsigned ranks = 1; ranks < 1u << size_; ++ranks) {
       if (!matches(got, of, ranks)) continue;
@@ -52,15 +52,15 @@ class Estimates {
   }
 
  private:
-  // The owner's own contribution is there as it is, but where it is the control variate.
+  // The owner's own contribution enters unscaled, except where it is the control variate.
   bool explain_by_rates(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     if (std::abs(got) > kScaleMax * *most) return false;
     return step_.estimator == Estimator::augmented || got >= 0.9999 * unit_ * *least;
   }
 
-  // Means of sites, weighted by the units of work that came to each. Zero fill divides by those of
-  // all sites, also of one whose mean did not come.
+  // Means of sites, weighted by the units of work that came to each site. Zero fill divides by the
+  // units of all sites, also of one whose mean did not come.
   bool explain_by_units(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     const double part = step_.estimator == Estimator::zero_fill ? unit_ : 1.0;
@@ -94,7 +94,7 @@ class Estimates {
     return sum;
   }
 
-  // Ranks that are there stand for all of their site, and sites that are there for both.
+  // The ranks that came stand for all of their site, and the sites that came stand for all sites.
   double by_sites(const Values& of, unsigned ranks) const {
     const int half = size_ / 2;
     double sum = 0.0;

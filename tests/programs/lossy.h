@@ -19,9 +19,9 @@ struct LossyResult {
   const CollectiveReport& report;
 };
 
-// Returns an empty text if each element is what the estimator makes of the contributions of some
-// ranks. Where the spread is lossy, other elements may be missing, as many as the report says: they
-// are 0, or as before.
+// Returns an empty text if each element is what the estimator makes of some ranks' contributions.
+// With a lossy spread, as many elements may be missing as the report says; these are 0, or as
+// before.
 std::string lossy_difference(const LossyResult& result);
 
 }  // namespace leeway::programs

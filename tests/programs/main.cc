@@ -1,4 +1,5 @@
-// Random programs over the public API, each judged: the search for what no test thought of.
+// Makes random programs over the public API and judges each of them. The search finds faults that
+// no test was written for.
 //
 //   program_swarm --seeds A..B [--jobs N] [--route R] [--front c++|c|nccl] [--idle SECONDS]
 //                 [--seconds N] [--json PATH] [--keep-going] [--no-shrink] [--quiet]
@@ -39,7 +40,7 @@ struct Arguments {
   Limits limits;
   unsigned jobs = 1;
   std::chrono::milliseconds idle{15'000};
-  double seconds = 1e9;  // then no further programs begin
+  double seconds = 1e9;  // after this time no further programs begin
   std::string json;
   bool keep_going = false;
   bool shrinks = true;
@@ -137,7 +138,7 @@ struct Coverage {
     true_square += error.true_square;
     difference_square += error.difference_square;
   }
-  // Standard errors between the two sums.
+  // The distance of the two sums in standard errors.
   double sigmas() const {
     return difference_square > 0.0 ? std::abs(said - true_square) / std::sqrt(difference_square)
                                    : 0.0;
@@ -172,7 +173,7 @@ class Swarm {
         if (!one->poll()) continue;
         any = true;
         take(*one);
-        // Another group runs the programs that a failed one had not come to.
+        // Another group runs the programs that the failed group did not reach.
         one.reset();
       }
       runs.erase(std::remove(runs.begin(), runs.end(), nullptr), runs.end());
@@ -227,7 +228,7 @@ class Swarm {
     };
     Program small = one;
     if (!fails(small) && !fails(small)) {
-      // Perhaps it needs what ran before.
+      // The failure may need the programs that ran before.
       small = joined(
           {run.programs().begin(), run.programs().begin() + static_cast<std::ptrdiff_t>(at) + 1});
       if (!fails(small) && !fails(small)) {

@@ -1,5 +1,5 @@
-// NCCL's interface, of the drop-in. Tensors lie in memory of the host, so a call is done when it
-// returns; of communicators that do not block, when they say so.
+// NCCL's interface, of the drop-in. Tensors lie in host memory, so a call is done when it returns.
+// A call of a communicator that does not block is done when the communicator says so.
 #include <cstring>
 #include <thread>
 
@@ -17,7 +17,7 @@ ncclDataType_t type_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// Codes as C++ has them. Which errors mean a lost peer, the library's own text says.
+// Status of an NCCL code. The library's own text tells which errors mean a lost peer.
 Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
   if (code == ncclSuccess) return Status();
   const char* const text = ncclGetLastError(comm);
@@ -189,7 +189,7 @@ Outcome NcclComm::run(const Call& call) {
   }
   const Status status = status_of(std::string(to_string(step.kind)).c_str(), issue(call), comm_);
   if (!status.ok()) return status;
-  CollectiveReport report;  // NCCL has none, so this is what it would say
+  CollectiveReport report;  // NCCL has no reports, so this is what one would say
   for (const Message& one : call.messages)
     report.messages.push_back(
         {.source = one.kind == Message::Kind::send ? static_cast<Rank>(call.rank) : one.peer,

@@ -17,7 +17,7 @@ namespace {
 
 using testing::TypedTensor;
 
-// A call of zeros, whose result nobody looks at.
+// A call of zeros, whose result is not checked.
 struct PlainCall {
   PlainCall(const Step& step, int rank, int size)
       : values(step.count * static_cast<std::size_t>(size)),
@@ -200,7 +200,7 @@ bool Player::perform(const Step& step) {
         return true;
       }
       if (step.salt % 2 == 0) {
-        // It may be at any point of a join then, which nobody takes back.
+        // The join may be at any point then, and is not cancelled.
         Options options = options_for(*program_, meeting_, rank_);
         options.communicator_name += ".never";
         static auto& joining = *new std::shared_ptr<void>(library_.join(options));
@@ -233,7 +233,7 @@ bool Player::perform(const Step& step) {
   }
 }
 
-// All ranks are told that they differ, and what they do next goes well.
+// All ranks must be told that they differ, and their next call must succeed.
 bool Player::differ(const Step& step, int rank, int size) {
   const bool among = (step.who >> rank & 1) != 0;
   const Step own = differing(step, among);
@@ -279,7 +279,7 @@ std::string Player::fault_of_child(const Step& step, int rank, int size) {
   for (const auto& under : underway_) {
     if (under->flight == nullptr || under->how == Way::How::called) continue;
     if (!under->flight->test()) return "what the parent has in flight is not over";
-    (void)under->flight->wait();  // it may have been done
+    (void)under->flight->wait();  // the call may have been done already
   }
   if (comm(step.comm)->split(0, 0, step.ways[static_cast<std::size_t>(rank)].how).ok())
     return "split() is ok";
@@ -334,7 +334,7 @@ bool Player::make(const Step& step, int rank, int size) {
   return true;
 }
 
-// At once, or in the middle of what the rank does next.
+// Ends it at once, or in the middle of what the rank does next.
 void Player::end_later(const Step& step, std::function<void()> end) {
   if (step.after_us == 0) return end();
   ends_.emplace_back([after = std::chrono::microseconds(step.after_us), end = std::move(end)] {
@@ -349,7 +349,7 @@ void Player::end() {
   world_.reset();
 }
 
-// Tells the board that the rank serves the communicator no longer.
+// Tells the board that the rank no longer serves the communicator.
 void Player::go_from(int comm) {
   if (static_cast<std::size_t>(comm) >= kCommsMax) return;
   const std::size_t program = comm == 0 ? 0 : static_cast<std::size_t>(number_);

@@ -1,4 +1,4 @@
-// Runs a program's part of one rank, and judges every outcome.
+// Runs one rank's part of a program, and judges every outcome.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ class Player {
   Player(Board& board, Library& library, const Meeting& meeting, int rank);
   ~Player();
 
-  // Communicator 0, of another who made it; else begin() makes it.
+  // Takes communicator 0 from its maker; otherwise begin() makes it.
   void take(std::unique_ptr<Comm> world) { world_ = std::move(world); }
-  // Here and below, false means that something is wrong; the board says what.
+  // Here and below, false means that something is wrong; the board says what it is.
   bool begin(const Program& program);
   bool play(const Program& program, int number);
   void end();
@@ -61,11 +61,12 @@ class Player {
   int number_ = 0;
   int at_ = 0;  // the step
   std::unique_ptr<Comm> world_;
-  std::unique_ptr<Comm> made_world_;  // a group's route may need one to come from
+  // The communicator that world_ was made from, if the group's route needs one.
+  std::unique_ptr<Comm> made_world_;
   std::map<int, std::unique_ptr<Comm>> comms_;
   std::map<int, MutableByteSpan> allocations_;
   std::vector<std::unique_ptr<Underway>> underway_;
-  std::vector<std::jthread> ends_;  // that come in the middle
+  std::vector<std::jthread> ends_;  // aborts and exits that come in the middle of a call
   bool dying_ = false;
 };
 

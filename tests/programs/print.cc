@@ -37,7 +37,7 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return text + "}";
 }
 
-// The default of exact calls is an empty text.
+// The text is empty for the default deadline of exact calls.
 std::string deadline_text(const Step& step, int rank) {
   const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
   if (cut > 0) return format("std::chrono::microseconds(%u)", cut);

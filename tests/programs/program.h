@@ -21,8 +21,8 @@ inline constexpr int kRanksMax = 8;
 // The route between a program's ranks.
 enum class Route : std::uint8_t {
   automatic,  // the defaults: on one host, exact collectives go straight through memory
-  near,       // the same, asked for by name
-  shm,        // datagrams through memory: a communicator of split() has no arena
+  near,       // the same route, asked for by name
+  shm,        // datagrams through memory: a communicator that split() made has no arena
   mixed,      // memory between ranks of one half, UDP between the halves; processes only
   udp,
   inproc,   // threads only
@@ -92,7 +92,7 @@ struct Envelope {
   std::size_t count = 0;
   std::size_t spare = 0;  // elements that the receive has room for beyond those
   std::uint32_t tag = 0;
-  bool any = false;  // received from kAnyRank; no other rank sends with the tag then
+  bool any = false;  // received from kAnyRank; then no other rank sends with the tag
 
   bool operator==(const Envelope&) const = default;
 };
@@ -102,9 +102,10 @@ struct Way {
   enum class How : std::uint8_t {
     blocking = 0,
     waited,   // wait() after `later` further steps
-    polled,   // test() in a loop there
-    patient,  // wait_for() in a loop there
-    called,   // on_done() calls wait(), and the rank waits for that there
+    polled,   // test() in a loop after `later` further steps
+    patient,  // wait_for() in a loop after `later` further steps
+    // On_done() calls wait(), after `later` further steps; the rank waits for the callback.
+    called,
   };
   How how = How::blocking;
   std::uint8_t later = 0;
@@ -137,11 +138,11 @@ struct Step {
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  // Deadlines in microseconds, by rank of the communicator, most of which cut the call. 0 stands
-  // for one that never comes.
+  // Deadlines in microseconds, by rank of the communicator. Most of them cut the call. 0 stands for
+  // a deadline that never comes.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
-  // For abort and leave: microseconds between the rank's coming to the step and the event, in the
-  // middle of what the rank does then.
+  // For abort and leave: microseconds from the rank's coming to the step until the event, which
+  // falls into what the rank does next.
   std::uint32_t after_us = 0;
   bool may_fail = false;  // a rank left its communicator, or may have
 
@@ -154,8 +155,8 @@ struct Step {
 
 // The call that a rank makes in a mismatch: one that is `among` those that differ, or another one.
 Step differing(const Step& step, bool among);
-// Whether one of the other ranks may be done with its call before it is found out: what it waits
-// for are ranks that call as it does.
+// Returns true if one of the other ranks may be done with its call before the mismatch is found:
+// the ranks that it waits for call as it does.
 bool may_be_done_first(const Step& step, int rank);
 
 // Which library interface the calls go through.
@@ -167,13 +168,13 @@ struct Program {
   Route route = Route::automatic;
   Front front = Front::cpp;
   bool processes = false;   // ranks are processes, not threads
-  bool by_address = false;  // they meet at an address, not in a store
+  bool by_address = false;  // ranks meet at an address, not in a store
   int ranks = 2;
   std::vector<Step> steps;
 };
 
-// The ranks of the program in each communicator, in the order of their ranks there; and which
-// members a step has. Empty for numbers that no step made.
+// The ranks of the program in each communicator, in the order of their ranks there, and the members
+// that take part in a step. Empty for numbers that no step made.
 class Groups {
  public:
   explicit Groups(const Program& program);
@@ -190,8 +191,8 @@ class Groups {
 inline constexpr char kSecret[] =
     "6c2f1bd09f3f0d3c2b8e4a7795d1c0ffee0123456789abcdef1032547698badc";
 
-// Number of successive seeds that share a group of ranks, one after the other. Their route, front
-// and ranks are equal.
+// Number of consecutive seeds whose programs run one after the other on the same group of ranks.
+// Their route, front and ranks are equal.
 inline constexpr std::uint64_t kProgramsOfAGroup = 16;
 
 struct Limits {
@@ -205,7 +206,7 @@ struct Limits {
 // The program of a seed: a pure function.
 Program draw(std::uint64_t seed, const Limits& limits);
 
-// One after the other on the same group.
+// One program after the other, on the same group.
 Program joined(const std::vector<Program>& programs);
 
 // The program as C++ source, and as JSON for other languages.

@@ -31,8 +31,9 @@ namespace {
 
 constexpr int kWrongStatus = 40;
 
-// A port of this group alone, below those that the system gives to others. Rank 0 does not hold it
-// between two joins, so watchers tell each other by a name that goes with the descriptor `holder`.
+// A port of this group alone, below those that the system gives to others. Rank 0 does not hold the
+// port between two joins. So watchers reserve it by a name, which is free again when the descriptor
+// `holder` is closed.
 std::string reserve_address(int& holder) {
   static unsigned next = static_cast<unsigned>(::getpid()) * 97;
   for (;;) {
@@ -40,7 +41,7 @@ std::string reserve_address(int& holder) {
     holder = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    // The first byte is zero: a name, not a file.
+    // The name's first byte is zero, so it is not a file.
     const int length =
         std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "program_swarm.%u", port);
     const auto bytes =
@@ -93,7 +94,7 @@ struct Holdings {
   }
 };
 
-// Threads and sockets may take a moment to go.
+// Threads and sockets may take a moment to disappear.
 std::string leftovers(const Holdings& before) {
   std::string left;
   for (int i = 0; i < 200; ++i) {
@@ -112,8 +113,8 @@ bool play_all(Player& player, const std::vector<Program>& programs) {
   return true;
 }
 
-// The ranks of both halves of a mixed group see memory of their own half only. Without the right to
-// mount they see that of all.
+// Hides shared memory: the ranks of each half of a mixed group then see memory of their own half
+// only. Without the right to mount, they see all memory.
 bool hide_memory() {
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&

@@ -25,13 +25,13 @@ std::string to_string(Verdict::What what);
 // A group of ranks that goes through programs, one after the other.
 class Run {
  public:
-  // A run without any progress for `idle` hangs.
+  // A run that makes no progress for `idle` counts as hanging.
   Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Looks at it; true once it is over.
+  // Looks at the run; returns true once it is over.
   bool poll();
   const Verdict& verdict() const { return verdict_; }
   const std::vector<Program>& programs() const { return programs_; }
@@ -53,7 +53,7 @@ class Run {
   Verdict verdict_;
 };
 
-// Returns true if groups of the mixed route have two halves here.
+// Returns true if the two halves of mixed groups can be kept apart on this machine.
 bool can_hide_memory();
 
 Verdict run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);

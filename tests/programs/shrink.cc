@@ -41,7 +41,7 @@ class Shrinker {
                             ? -1
                             : step.allocation - static_cast<int>(count);
     }
-    // Steps of communicators that nobody makes any more.
+    // Removes steps of communicators that no step makes any more.
     for (std::size_t i = 0; i < less.steps.size();) {
       if (Groups(less).of(less.steps[i].comm).empty()) return without(less, i, 1);
       ++i;
@@ -62,7 +62,8 @@ class Shrinker {
     return any;
   }
 
-  // For programs whose communicators all have all ranks. In others, ranks are names in the program.
+  // Only for programs whose communicators all have all ranks. In other programs, steps name single
+  // ranks.
   bool fewer_ranks() {
     bool any = false;
     while (best_.ranks > 2 && tries_ > 0) {

@@ -1,4 +1,4 @@
-// From a program that fails to a small one that fails the same way.
+// Turns a program that fails into a small one that fails the same way.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace leeway::programs {
 
 using Fails = std::function<bool(const Program& program)>;
 
-// Tries less of everything, one change at a time, until no change is left that keeps the failure,
+// Makes the program smaller, one change at a time, until no change is left that keeps the failure,
 // or `fails` was asked `tries_max` times.
 Program shrink(Program program, const Fails& fails, unsigned tries_max);
 

@@ -1,4 +1,4 @@
-// The oracle: contents of a step's tensors before and after it. Values are small whole numbers, so
+// The expected contents of a step's tensors before and after it. Values are small whole numbers, so
 // that every sum and product of them is exact in every type, and results are compared by bits.
 #pragma once
 
@@ -29,7 +29,7 @@ int factor_of(const Step& step, int rank);
 double contribution(const Step& step, int rank, std::size_t index);
 
 testing::TypedTensor input_of(const Step& step, int rank, int size);
-// Fills in the right output. Elements that nobody writes keep what `before` holds.
+// Fills in the right output. Elements that the step does not write keep the values in `before`.
 void expect(const Step& step, int rank, int size, testing::TypedTensor& before);
 testing::TypedTensor message_of(const Step& step, std::size_t index);
 

@@ -1,5 +1,5 @@
 // Compute thresholds under the noise of arXiv 2306.10598's code: 12 micro-batches of .45 s on
-// average, .5 s of communication a step. The gate and the search are those that ship.
+// average, .5 s of communication a step. The gate and the search are the library's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,10 +30,10 @@ Compute::DropCompute paper_noise() {
 
 struct Outcome {
   double drop_rate = 0;
-  double speedup = 0;  // samples a second over those without a threshold
+  double speedup = 0;  // samples a second, relative to those without a threshold
 };
 
-// Synchronous steps of all ranks; counts those from `first_counted` on.
+// Simulates synchronous steps of all ranks, and counts those from `first_counted` on.
 Outcome train(const Compute::DropCompute& options, std::uint32_t ranks, std::uint32_t steps,
               std::uint64_t seed, std::uint32_t first_counted = 0,
               std::optional<Duration>* threshold = nullptr) {

@@ -31,9 +31,10 @@ using testing::Sample;
 
 constexpr int kRanks = 4;
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
 constexpr double kGradient = 0.5;            // standard deviation of the elements of the gradient
-constexpr double kDispersion = 0.4;          // that of a contribution around it
+// Standard deviation of a contribution around the gradient.
+constexpr double kDispersion = 0.4;
 constexpr double kLoss = 0.1;
 constexpr double kResolution = 0.03;
 
@@ -120,7 +121,7 @@ class Experiment {
   }
 
   void add(Rank owner, const CollectiveReport& report) {
-    if (!report.noise.measured) return;  // no contribution of others was looked at
+    if (!report.noise.measured) return;  // the sample had no contributions of others
     const std::size_t first = owner * shard();
     std::vector<double> mean(shard(), 0.0);
     double units = 0.0;
@@ -152,8 +153,9 @@ class ReportedError : public ::testing::TestWithParam<Setting> {};
 TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
-  // Lost packets are few, and bursts fewer. So this many packets are needed in all to tell. A burst
-  // that takes most of a contribution is rare, and weighs much where the estimator makes up for it.
+  // Few packets are lost, and bursts are fewer still, so the test needs this many packets in all. A
+  // burst that takes most of a contribution is rare, but has a large effect if the estimator
+  // compensates for it.
   const bool bursts = setting.links == Links::bursts;
   const bool rare = bursts && setting.estimator == Estimator::augmented;
   const std::size_t packets = rare ? 40'000 : bursts ? 6'000 : 3'000;
@@ -166,7 +168,7 @@ TEST_P(ReportedError, IsTheMeasuredOne) {
               experiment.gradient.mean(), experiment.gradient.standard_error());
   EXPECT_NEAR(experiment.gradient.mean(), 1.0, sim::kCoverageTolerance);
   EXPECT_LT(experiment.gradient.standard_error(), kResolution);
-  // Single packets are fetched under these, so that nothing is lost and nothing may be predicted.
+  // These estimators fetch single packets, so nothing is lost, and they must predict no loss.
   const bool fetched = setting.packets == 1 && setting.codec == Codec::fp32 &&
                        (setting.estimator == Estimator::horvitz_thompson ||
                         setting.estimator == Estimator::augmented);
@@ -211,7 +213,7 @@ std::vector<Setting> whole() {
 
 INSTANTIATE_TEST_SUITE_P(Quick, ReportedError, ::testing::ValuesIn(quick()),
                          ::testing::PrintToStringParamName());
-// Minutes: in tools/test --all.
+// Takes minutes, so only tools/test --all runs it.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Whole, ReportedError, ::testing::ValuesIn(whole()),
                          ::testing::PrintToStringParamName());
 

@@ -1,5 +1,5 @@
-// Bounded-drift broadcast as it ships, over thousands of broadcasts in virtual time: how old copies
-// get and how far they are apart, against the forms of estimate/drift.h.
+// The library's bounded-drift broadcast, over thousands of broadcasts in virtual time. Ages of
+// copies and the distances between them are compared with the formulas of estimate/drift.h.
 //
 // Every element is a random walk with steps of mean u and variance 1. Copies of one packet share
 // their age; packets, links and elements are independent of each other, broadcasts are not:
@@ -51,12 +51,13 @@ struct WalkOptions {
   int batches = 30;
 };
 
-// Batch means of everything that is predicted.
+// Batch means of all predicted quantities.
 struct WalkSamples {
   Sample pair, owner, gap, gap_form, differ, age, loss;
   std::array<Sample, kAges> age_is;
-  Sample refreshed;  // blocks a broadcast that had to arrive because of age_max, as a part of all
-  Sample repaired;   // those of them that came by a repair
+  // Blocks of a broadcast that had to arrive because of age_max, as a share of all.
+  Sample refreshed;
+  Sample repaired;  // those of the refreshed blocks that came by a repair
   std::uint32_t age_max_seen = 0;
 };
 
@@ -255,8 +256,8 @@ std::string at(double p, const char* what) {
   return text;
 }
 
-// Part of the predicted value by which a formula that mixes up the two sigmas is wrong at the
-// smallest p: 1/(1-p) = 1.05.
+// Relative error that the test must detect. A formula that mixes up the two sigmas is wrong by a
+// factor of 1/(1-p) = 1.05 at the smallest p.
 constexpr double kResolution = 0.02;
 
 void expect_model(const WalkSamples& samples, const estimate::DriftModel& model, double p,
@@ -331,8 +332,7 @@ TEST(ReplicaBroadcastBursts, AlongThePacketsOfABroadcastLeaveAgesAlone) {
   expect_model(samples, estimate::independent_drift(kLoss), kLoss, 0.0);
 }
 
-// Links that are down for whole broadcasts. Only data are withheld: the sender still says that it
-// is done.
+// Links that are down for whole broadcasts. Only data are withheld: the sender's END still arrives.
 class LinkOutages {
  public:
   LinkOutages(double loss, double burst) : fail_(loss / (1 - loss) / burst), recover_(1 / burst) {}

@@ -1,7 +1,7 @@
-// The estimators as they ship: 10^4 operations of four ranks over the protocol, with packets lost
-// on the way, in virtual time. Each estimator's mean error must be the bias that its formula
-// predicts, which is 0 for those that src/math/estimate/README.md calls unbiased. Flows are 16
-// packets long here; short_flow_bias_test.cc has those that are lost as a whole.
+// The library's estimators: 10^4 operations of four ranks over the protocol, with packets lost on
+// the way, in virtual time. Each estimator's mean error must be the bias that its formula predicts,
+// which is 0 for those that src/math/estimate/README.md calls unbiased. Flows are 16 packets long
+// here. short_flow_bias_test.cc has flows that may be lost as a whole.
 //
 // Every rank owns a shard, so one run tests four owners; with unequal links they see different
 // networks. Operations are independent of each other, and so is every standard error. The first
@@ -36,8 +36,8 @@ constexpr int kRanks = 4;
 constexpr int kRounds = 10'000;
 constexpr std::uint32_t kPackets = 16;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
-// Place in a packet; the elements before it measure weights
+constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
+// place of the gradient in a packet; the elements before it measure weights
 constexpr std::size_t kGradientElement = kRanks;
 constexpr double kGuess = 3.0;  // mean of an external control variate
 using PerRank = std::array<double, kRanks>;
@@ -45,7 +45,7 @@ using PerRank = std::array<double, kRanks>;
 struct Network {
   const char* name;
   PerRank loss;  // by source
-  double burst;  // mean, in packets; 1 = independent
+  double burst;  // mean length of a burst in packets; 1 = independent losses
 };
 void PrintTo(const Network& network, std::ostream* out) {
   *out << network.name;
@@ -90,7 +90,8 @@ std::vector<float> make_input(int rank) {
   return input;
 }
 
-// Wrong, and differently wrong in every packet: a constant would cancel over a shard.
+// A wrong guess, wrong in a different way in each packet: a constant error would cancel over a
+// shard.
 std::vector<float> make_guess() {
   std::vector<float> guess(kRanks * kPackets * kPacketElements);
   for (std::size_t i = 0; i < guess.size(); ++i) {
@@ -216,7 +217,7 @@ PerRank zero_fill_weights(const Network& network, int owner) {
   return weights;
 }
 
-// Alone, the owner stands for all.
+// If nothing else came, the owner stands for all ranks.
 PerRank stratified_weights(const Network& network, int owner) {
   double alone = 1.0;
   for (int rank = 0; rank < kRanks; ++rank) alone *= rank == owner ? 1.0 : network.loss[rank];
@@ -226,7 +227,7 @@ PerRank stratified_weights(const Network& network, int owner) {
   return weights;
 }
 
-// All alike; with nothing left the result is 0.
+// All contributions are treated alike. If none is left, the result is 0.
 PerRank symmetric_weights(const Network& network, int owner) {
   (void)owner;
   PerRank weights;
@@ -234,7 +235,7 @@ PerRank symmetric_weights(const Network& network, int owner) {
   return weights;
 }
 
-// Every link makes up for its own losses. A link that brought nothing is asked again.
+// Every link compensates for its own losses. A link that brought nothing is asked again.
 PerRank fair_weights(const Network& network, int owner) {
   (void)network;
   (void)owner;
@@ -257,7 +258,7 @@ std::string label(const Network& network, const std::string& what, int owner) {
   return std::string(network.name) + ", " + what + ", owner " + std::to_string(owner);
 }
 
-// A quarter of ratio's tilt under 10 %: half of that or less could not be told from nothing.
+// A quarter of ratio's tilt at 10 % loss. A tilt of half of that or less would not be found.
 constexpr double kResolution = 0.005;
 // Rounding of float32 results.
 constexpr double kExact = 1e-7;

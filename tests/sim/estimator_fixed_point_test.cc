@@ -1,7 +1,7 @@
 // Where training ends: SGD on non-i.i.d. quadratics over links that lose unequally, by the shipping
 // protocol in the simulator. Unbiased estimators settle around the true optimum; the ratio rule
 // settles where its expected weights say, (1-p^N)/(N q) and its like for unequal links
-// (simulator/workload/README.md), which is off by a known distance.
+// (simulator/workload/README.md), which lies at a known distance from the true optimum.
 //
 // Iterates are averaged after a burn-in. What is compared is the part of their distance to the
 // optimum that points to the ratio rule's fixed point: 1 of it for ratio, 0 for an unbiased
@@ -24,10 +24,10 @@ namespace {
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kBurnIn = 500;
 
-// Error of the ratio rule's fixed point: the number of rank 3's packets that came is random. 36
-// packets to each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25 % of its
-// weight of 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements share
-// this error.
+// Error of the ratio rule's fixed point, because the number of rank 3's packets that arrive is
+// random. 36 packets to each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25
+// % of its weight of 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements
+// share this error.
 constexpr double kArrivalError = 0.0025 * 0.134 / 0.116;
 
 scenario::Scenario scenario_of(const std::string& estimator) {
@@ -98,7 +98,7 @@ std::array<double, kRanks> ratio_weights(std::uint32_t owner) {
 }
 
 struct Tilt {
-  double part = 0;  // part of the way from the optimum to the ratio rule's fixed point
+  double part = 0;  // how far along the way from the optimum to the ratio rule's fixed point
   double error = 0;
 };
 

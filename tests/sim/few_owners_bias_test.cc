@@ -1,6 +1,6 @@
-// Estimators on tensors of one or two owners, other ranks in every call: thousands of average
-// all_reduces of five ranks over the shipping protocol, in virtual time, seeds fixed. Means are of
-// batches, because bursts outlast a call.
+// Estimators on tensors of one or two owners, which change from call to call: thousands of
+// averaging all_reduces of five ranks over the shipping protocol, in virtual time, seeds fixed.
+// Means are of batches, because bursts outlast a call.
 //
 // Statements, all within 3 standard errors:
 //   * horvitz_thompson and augmented have no bias on unequal and bursty links;
@@ -31,7 +31,7 @@ constexpr int kRanks = 5;
 constexpr int kRounds = 10'000;
 constexpr int kBatch = 50;  // calls: ten turns of every owner
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
 constexpr double kEqualLoss = 0.2;
 using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnequal = {0, .05, .15, .30, .45};
@@ -61,7 +61,7 @@ class Experiment {
   }
 
   Sample error;       // error of the sum over packets, relative to its mean
-  Sample own_weight;  // the owner's weight, in its calls
+  Sample own_weight;  // the owner's weight, in calls that it owns
 
   void run() {
     double error_sum = 0.0;

@@ -32,9 +32,10 @@ constexpr Rank kLate = 3;
 constexpr double kLateChance = 0.3;
 constexpr int kRounds = 20'000;
 constexpr int kBatch = 500;
-constexpr int kBurnIn = 1'000;      // rounds until the descent has arrived; the others need none
+// Rounds until the descent has converged; the other cases need none.
+constexpr int kBurnIn = 1'000;
 constexpr double kStep = 0.02;      // learning rate of the descent
-constexpr double kSlope = 0.01;     // by which the drifting gradient grows every round
+constexpr double kSlope = 0.01;     // how much the drifting gradient grows in each round
 constexpr std::size_t kShard = 64;  // elements: one packet
 using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnits = {1, 2, 1, 3};
@@ -42,7 +43,7 @@ constexpr PerRank kOptimum = {1, 2, 3, 7};  // a of each rank's loss (x - a)^2 /
 
 // Places in the shard of rank 0.
 constexpr std::size_t kShare = 0;    // 1 per unit of the late rank, 0 of the others
-constexpr std::size_t kDrift = 1;    // the same for all, another every round
+constexpr std::size_t kDrift = 1;    // the same for all ranks, and different in every round
 constexpr std::size_t kDescent = 2;  // x - a
 
 // A value of every round, as means of batches.
@@ -131,7 +132,8 @@ Weights predicted(bool carries) {
   const double mine = kUnits[kLate];
   const double in_time = 1 - kLateChance;
   if (!carries) return {in_time * mine / all, 0.0};
-  const double after_late = kLateChance * in_time;  // in time, with what was late before
+  // Weight in time, if it carries work that was late before.
+  const double after_late = kLateChance * in_time;
   return {after_late * 2 * mine / (all + mine) + in_time * in_time * mine / all,
           after_late * mine / (all + mine)};
 }
@@ -154,8 +156,8 @@ void expect_predicted(bool carries) {
   testing::print_header(carries ? "with late work" : "without late work");
   expect_matches("weight of the late rank (3/7 if never late)", experiment.share.means,
                  weights.share, 0.005);
-  // x follows the results of rounds before, whose lateness this one's weights depend on: a term of
-  // order kStep.
+  // x follows the results of earlier rounds. The weights of this round depend on whether those were
+  // late, which adds a term of order kStep.
   expect_matches("where the descent is (4.43 if never late)", experiment.where.means,
                  predicted_fixed_point(weights.share), 0.02);
   if (carries) {

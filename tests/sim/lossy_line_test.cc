@@ -1,5 +1,6 @@
-// All-reduces that pace themselves (`wan`) behind lines that lose packets at random: what a seed
-// loses first must not decide how fast the rest goes. The same behind lines whose delay jitters.
+// All-reduces that pace themselves (`wan`) behind lines that lose packets at random: the first
+// losses of a seed must not decide how fast the rest goes. The same behind lines whose delay
+// jitters.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,9 +18,9 @@ struct Line {
   double rtt_ms;
   double queue_ms;
   double loss;
-  double most_ms;  // for the median round: 1.5 times that of the median seed
+  double most_ms;  // limit on the median round: 1.5 times the median seed's
   int rounds = 6;
-  const char* jitter = nullptr;  // the delay of a fourth of the round trip, instead of a fixed one
+  const char* jitter = nullptr;  // delay of a fourth of the round trip, in place of a fixed one
   std::uint64_t seeds = 8;
 };
 
@@ -49,9 +50,9 @@ double median_round_ms(const Line& line, std::uint64_t seed) {
   return ms[ms.size() / 2];
 }
 
-// A start of ten packets lost four of them; two packets that wait for each other were taken for a
-// queue that overflows; a loss was taken for that of a queue at the peer. Each made some seed's
-// rounds 2 to 20 times as long, for seconds.
+// Three faults once made the rounds of some seeds 2 to 20 times as long, for seconds. The first ten
+// packets lost four of them. Two packets that waited for each other were taken for a queue that
+// overflows. A loss was attributed to a queue at the peer.
 TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   for (const Line& line :
        {Line{500, 20, 50, 0.1, 430}, Line{500, 20, 50, 0.001, 255}, Line{100, 50, 10, 0.1, 1430}}) {

@@ -1,5 +1,6 @@
-// No figure of the simulator is 0 for want of data: each one has a scenario here in which it is
-// known and not 0, and what is not known is no number. A figure without a scenario fails.
+// No figure of the simulator is 0 because data are missing. Each figure has a scenario here in
+// which it is known and not 0, and an unknown figure is not a number. A figure without a scenario
+// fails the test.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace leeway::sim {
 namespace {
 
-// A figure is looked for in the scenario of its name's longest beginning.
+// The scenario of a figure is that of the longest matching beginning of its name.
 struct Case {
   std::vector<std::string> figures;  // names, or beginnings that end in '.'
   std::string scenario;
@@ -185,19 +186,19 @@ double value_or_absent(const RunRecord& record, const std::string& name) {
 }
 
 TEST(Measures, WithoutDataNothingIsKnown) {
-  // Nobody reduces, and no time passes.
+  // No call reduces anything, and no time passes.
   const RunRecord idle = record_of("ranks: 1 rounds: 2 operation { kind: barrier }");
   for (const char* name : {"loss", "loss_first_pass", "goodput_gbps", "jain", "workload.bias",
                            "workload.error_mean_square", "error.nmse", "contributors.mean"})
     EXPECT_TRUE(std::isnan(value_or_absent(idle, name))) << name;
-  // Two replicas have no pair that owns none of an element.
+  // With two replicas there is no pair of ranks that both do not own an element.
   const RunRecord two = record_of(
       "ranks: 2 rounds: 20 operation { kind: replica_step bytes: 4096 } workload { quadratic {} "
       "} " +
       kLossy);
   EXPECT_TRUE(std::isnan(value_or_absent(two, "drift.pair")));
   EXPECT_GT(value_or_absent(two, "drift.owner"), 0);
-  // Every call fails: there is no time of a call, and no goodput.
+  // Every call fails, so there is no time of a call and no goodput.
   const RunRecord failing = record_of(
       "ranks: 3 rounds: 3 operation { bytes: 4096 delivery { kind: exact deadline_ms: 20 } } "
       "link { loss { random { p: 1 } } } checkers { skip: \"i20\" }");

@@ -1,4 +1,4 @@
-// Seeds that fault search once failed on.
+// Seeds that the search for faults failed on once.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -33,7 +33,7 @@ using testing::Sample;
 constexpr int kRanks = 5;
 constexpr int kRounds = 3'000;
 constexpr std::size_t kDatagramBytes = 512;
-constexpr std::size_t kPacketElements = 96;  // in such a datagram, in whole codec blocks
+constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
 constexpr std::array<double, kRanks> kLoss = {0, .05, .15, .30, .45};
 constexpr Duration kRoundTrip = 200us;
 
@@ -69,7 +69,7 @@ class Experiment {
   }
 
   Sample error;                  // error of the result's mean, relative to the mean gradient
-  std::uint64_t cut = 0;         // operations of a rank that its deadline ended
+  std::uint64_t cut = 0;         // operations that the deadline of a rank ended
   std::uint64_t fetched = 0;     // contributions
   std::uint64_t missing = 0;     // contributions
   std::uint64_t reductions = 0;  // contributions expected
@@ -145,7 +145,7 @@ class Experiment {
   std::array<std::vector<float>, kRanks> outputs_;
 };
 
-// A fifth of what short flows lost before owners asked again for them.
+// A fifth of the bias that short flows had before owners asked for them again.
 constexpr double kResolution = 0.002;
 // Rounding of float32 results.
 constexpr double kExact = 1e-6;

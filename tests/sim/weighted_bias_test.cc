@@ -1,4 +1,4 @@
-// Averages per unit of work when ranks finish unequally much of it, by chance, and links lose
+// Averages per unit of work, when ranks by chance finish different amounts of it and links lose
 // packets unequally: 10^4 rounds of four ranks over the shipping protocol. Every round each rank
 // plans some micro-batches of one or two samples, drops some of them, now and then all, and
 // contributes the sum over the samples it finished.
@@ -47,15 +47,16 @@ constexpr double kCommon = 1.5;   // the gradient per sample that ranks have in 
 using PerRank = std::array<double, kRanks>;
 
 // Places in every packet of what is measured there.
-constexpr std::size_t kDiffering = 0;  // the gradient of ranks that differ
-constexpr std::size_t kShared = 1;     // the gradient that they have in common
-constexpr std::size_t kUnits = 2;      // the samples behind it: 0 where nothing with units arrived
+constexpr std::size_t kDiffering = 0;  // element that holds the gradient of ranks that differ
+constexpr std::size_t kShared = 1;     // element that holds the gradient that ranks have in common
+// Element that counts the samples behind it: 0 if nothing with units arrived.
+constexpr std::size_t kUnits = 2;
 
 struct Setting {
   Estimator estimator = Estimator::ratio;
   PerRank loss = {0, .1, .2, .4};   // loss of packets, by source
   PerRank drop = {.1, .2, .4, .3};  // share of micro-batches, by rank
-  bool fixed_maximum = false;       // weights are the samples planned, not those finished
+  bool fixed_maximum = false;       // weights are the planned samples, not the finished ones
   OperationKind operation = OperationKind::reduce_scatter;
   CodecOptions codec;
 };
@@ -90,8 +91,8 @@ class Experiment {
     }
   }
 
-  std::array<Sample, kRanks> realised;  // by owner: result less sum G / sum c of the round
-  Sample common;  // result less the common gradient, where anything with units is there
+  std::array<Sample, kRanks> realised;  // by owner: result minus sum G / sum c of the round
+  Sample common;  // result minus the common gradient, if anything with units arrived
   Sample level;   // result for the common gradient
 
   void run() {
@@ -148,7 +149,7 @@ class Experiment {
     return spec;
   }
 
-  // sum G / sum c of this round, 0 where nobody finished anything.
+  // sum G / sum c of this round; 0 if no rank finished anything.
   double mean_of_round(std::size_t packet) const {
     double sum = 0;
     double units = 0;
@@ -187,7 +188,7 @@ class Experiment {
   std::array<std::vector<float>, kRanks> outputs_;
 };
 
-// --- predictions, over everything that can be finished and can arrive ---
+// --- predictions, over all possible amounts of finished work and all arrivals ---
 
 // Chances of finishing 0, 1, ... samples.
 std::vector<double> finished_chances(double drop) {
@@ -227,8 +228,8 @@ double sum_of(const PerRank& values) {
   return values[0] + values[1] + values[2] + values[3];
 }
 
-// Part of each rank's mean in the result of one packet that `here` arrived for, by the formulas of
-// the README.
+// Share of each rank's mean in the result of one packet if the ranks in `here` arrived, by the
+// formulas of the README.
 PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const PerRank& here) {
   PerRank arrived;
   for (int rank = 0; rank < kRanks; ++rank) arrived[rank] = units[rank] * here[rank];
@@ -255,8 +256,7 @@ PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const
   return shares;
 }
 
-// Mean over a shard of sum (expected share - c/C) * gradient: what the result is off by in the
-// mean.
+// Mean over a shard of sum (expected share - c/C) * gradient: the mean error of the result.
 double predicted_tilt(const Setting& setting, int owner) {
   const bool owner_may_miss = setting.estimator == Estimator::symmetric_ratio;
   PerRank off{};

@@ -1,5 +1,5 @@
-// Record of what the network did to every data packet of a group: the truth that results and
-// reports are compared with.
+// Record of what the network did to every data packet of a group: results and reports are compared
+// with it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace leeway::testing {
 
 class ArrivalRecord {
  public:
-  // Listens from now on; the group must not outlive this.
+  // Records from construction on; the group must not outlive this object.
   explicit ArrivalRecord(EngineGroup& group) {
     group.observer = [this](const impairment::PacketAddress& packet, const impairment::Fate& fate) {
       if (packet.control) return;

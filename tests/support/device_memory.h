@@ -1,5 +1,5 @@
-// Memory of the current context's device, for programs that run kernels there. CUDA's refusals end
-// the program: nothing can be tested without memory.
+// Memory of the current context's device, for programs that run kernels there. An error of CUDA
+// ends the program, because nothing can be tested without memory.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +28,7 @@ class DeviceMemory {
   }
   std::size_t size() const { return size_; }
 
-  // Copies to and from the first bytes, behind all work of the default stream.
+  // Copies to and from the first bytes, after all work of the default stream.
   void put(std::span<const std::byte> bytes) const {
     copy(memory_, reinterpret_cast<device::cuda::Address>(bytes.data()), bytes.size());
   }

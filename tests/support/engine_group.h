@@ -1,5 +1,5 @@
-// N engines of one communicator on a network made of a sorted list, in virtual time: the shipping
-// protocol code without sockets, threads or sleeps. Deterministic: same seed, same events.
+// N engines of one communicator in virtual time: the library's protocol code without sockets,
+// threads or sleeps. The network is a sorted list. The same seed gives the same events.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,12 @@ struct GroupOptions {
   FaultOptions faults;
   std::uint64_t seed = 1;
   bool sum_payloads = true;
-  Duration peer_timeout{0};  // with 0 no rank is taken for dead
-  bool paced = false;        // engines are told so, and may send parity; nothing paces them
-  bool one_host = false;     // and engines know it
-  bool multicast = false;    // which the network carries to all, each with faults of its own
+  Duration peer_timeout{0};  // with 0, no rank is ever taken for dead
+  // Engines are told that they are paced, and may send parity; but nothing paces them.
+  bool paced = false;
+  bool one_host = false;  // all ranks are on one host, and engines know it
+  // The network carries multicast to all, each receiver with faults of its own.
+  bool multicast = false;
 };
 
 class EngineGroup {
@@ -37,11 +39,11 @@ class EngineGroup {
 
   // Submits on one rank, without letting time pass.
   collective::Request& submit(Rank rank, const collective::OperationSpec& spec);
-  // Submits on every rank what `make` returns for it.
+  // Submits on every rank the operation that `make` returns for it.
   std::vector<collective::Request*> submit_all(
       const std::function<collective::OperationSpec(Rank)>& make);
 
-  // Lets time pass until `done`, or until `limit` has passed; whether it is done.
+  // Lets time pass until `done`, or until `limit` has passed. Returns whether it is done.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
   // Runs until all these requests are done.
   bool run(const std::vector<collective::Request*>& requests,
@@ -49,10 +51,10 @@ class EngineGroup {
   // Runs until every engine is idle (stragglers' confirmations included).
   bool settle(Duration limit = std::chrono::seconds(100));
 
-  // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket
-  // buffer.
+  // Freezes a rank: it neither receives nor sends nor wakes, and datagrams to it wait as in a
+  // socket buffer.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
-  // The pace lets none of the rank's data out, and all else.
+  // Holds back the rank's data, as a pace would. Other datagrams leave.
   void hold_data(Rank rank) { nodes_[rank].polled = collective::Engine::Poll::control; }
   void thaw(Rank rank);
 

@@ -38,7 +38,7 @@ class FloatAllReduce {
   const CollectiveReport& report(std::size_t i) const { return requests_[i]->report; }
   const std::vector<float>& data(Rank rank) const { return data_[rank]; }
 
-  // Runs until all are done; whether every rank holds the sum.
+  // Runs until all are done. Returns whether every rank holds the sum.
   ::testing::AssertionResult finish(EngineGroup& group,
                                     Duration limit = std::chrono::seconds(100)) {
     if (!group.run(requests_, limit)) return ::testing::AssertionFailure() << "not done";
@@ -47,7 +47,7 @@ class FloatAllReduce {
     }
     return holds_sum();
   }
-  // One from beginning to end on all ranks, until their last confirmations are over.
+  // Runs one all_reduce on all ranks, until their last confirmations have come.
   static ::testing::AssertionResult run(EngineGroup& group, std::size_t count,
                                         Delivery delivery = exact()) {
     FloatAllReduce call(group.size(), count, delivery);

@@ -17,7 +17,7 @@ namespace {
 
 // ---- the kernels ----
 
-// All of them see jobs as they are in memory: `seen` gives what a kernel sees of one.
+// `seen` gives a job as a kernel sees it, from the job in memory.
 template <typename Job>
 using Seen = Job (*)(const Job&);
 
@@ -112,7 +112,7 @@ EncodeJob encode_seen(const EncodeJob& given) {
 template <Codec which>
 SumJob sum_seen(const SumJob& given) {
   SumJob job;
-  std::memcpy(static_cast<void*>(&job), &given, used_bytes(given));  // no more of it is there
+  std::memcpy(static_cast<void*>(&job), &given, used_bytes(given));  // the rest of it is not there
   see(job.elements, bytes_of_elements(job.packets, job.type));
   for (unsigned i = 0; i < job.contributions_count; ++i) {
     Contribution& one = job.contributions[i];

@@ -1,4 +1,4 @@
-// Threads of this process, as tests count them that nothing is left behind.
+// Counts threads of this process, for tests that no thread is left behind.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ inline std::size_t threads_now() {
 }
 
 // Returns false if there are still more after 10 s. A thread that was joined stays on the kernel's
-// list for a moment, so one count says nothing.
+// list for a moment, so a single count would be too high.
 inline bool threads_fall_to(std::size_t most) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (threads_now() > most) {

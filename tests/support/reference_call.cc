@@ -14,7 +14,7 @@ std::uint64_t bits(double value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// The operation to which a reduction of booleans amounts.
+// The operation that a reduction of booleans is equivalent to.
 ReduceOp of_truths(ReduceOp op, DataType dtype) {
   if (dtype != DataType::boolean) return op;
   if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
@@ -33,7 +33,7 @@ ReferenceCall::ReferenceCall(const CallShape& shape)
   for (Rank rank = 0; rank < shape.size; ++rank) make_tensors(rank);
 }
 
-// Small enough that every order of summation is exact in every type.
+// Values are so small that every order of summation is exact in every type.
 double ReferenceCall::contribution(Rank rank, std::size_t i) const {
   const std::size_t mixed = i * 7 + rank * 13 + i / 64;
   if (shape_.dtype == DataType::boolean) return static_cast<double>(mixed % 3 % 2);
@@ -119,7 +119,7 @@ void ReferenceCall::make_tensors(Rank rank) {
   for (std::size_t i = 0; i < inputs_[rank].count(); ++i)
     inputs_[rank].set(i, contribution(rank, i));
   outputs_[rank] = TypedTensor(shape_.dtype, output_count(rank));
-  // Elements that no packet brings must not look right by chance.
+  // Fills outputs, so that elements which no packet brings do not look right by chance.
   for (std::size_t i = 0; i < outputs_[rank].count(); ++i) outputs_[rank].set(i, 77);
   if (shape_.kind == OperationKind::broadcast) outputs_[rank] = inputs_[rank];
 }

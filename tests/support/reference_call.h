@@ -16,10 +16,10 @@ struct CallShape {
   collective::OperationKind kind = collective::OperationKind::all_reduce;
   DataType dtype = DataType::f32;
   int size = 4;
-  // Elements of one block: of a rank's contribution, or of what one rank sends another
+  // elements of one block: of a rank's contribution, or of the data that one rank sends another
   std::size_t count = 1000;
   Rank root = 0;
-  bool in_place = false;  // where the operation allows it
+  bool in_place = false;  // in place, if the operation allows it
   CollectiveOptions options;
 };
 
@@ -30,7 +30,7 @@ class ReferenceCall {
   // The operations of `rank`. send and recv are one call: rank r sends to r + 1 and receives from r
   // - 1, all in a circle.
   std::vector<collective::OperationSpec> specs(Rank rank);
-  // Submits on all ranks and runs until done. Fails unless everything succeeded in time.
+  // Submits on all ranks and runs until done. Fails unless all operations succeed in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
   // Compares every rank's result: exactly, but for a floating average over a number of ranks that

@@ -1,6 +1,6 @@
 // Sealed processes in one network in virtual time, of which some have no path to each other: the
-// shipping layer (src/runtime/transport/sealed) over datagrams that fly in memory. An attacker in
-// the network sees and changes any datagram.
+// library's layer (src/runtime/transport/sealed) over datagrams in memory. An attacker in the
+// network sees and changes any datagram.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class RelayGroup {
     }
   }
 
-  // Sees what leaves; what it returns flies in its place.
+  // Sees each datagram that leaves. The datagrams that it returns travel in its place.
   std::function<std::vector<Flying>(const Flying&)> network;
 
   static NetworkAddress address_of(Rank process) {
@@ -85,7 +85,7 @@ class RelayGroup {
     }
     return UINT64_MAX;
   }
-  // Messages of peer `from` that `process` handed to its core since the call before.
+  // Messages of peer `from` that `process` handed to its core since the last call of this function.
   std::vector<Bytes> take_heard(Rank process, Rank from) {
     return std::exchange(heard_[process][from], {});
   }

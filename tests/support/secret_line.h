@@ -1,5 +1,5 @@
 // A secret for tests: 64 hexadecimal digits that look random, always the same for one letter. A
-// large letter's are those of the small one, written large.
+// capital letter gives the same digits as the small one, written in capitals.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Virtual time is in nanoseconds; tests state it in these.
+// Units for tests: virtual time is in nanoseconds.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ bool write_json(const std::string& path, const std::string& json) {
   return file.good();
 }
 
-// Examines a program alone, where one is named.
+// Examines only the program that the command line names.
 int examine(const std::string& program, const std::string& json_path) {
   doctor::Findings findings;
   if (program.empty()) {
@@ -74,12 +74,14 @@ Status show_paths(const doctor::PathsReport& report, const std::string& json_pat
   return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
 }
 
-// A datagram takes less, and some may be lost.
+// How long to listen. A datagram takes less time, and some may be lost.
 constexpr std::chrono::milliseconds kListen{1500};
-// All ranks are there, and have the secret by which they find ways round what is blocked.
+// Time for making the communicator: all ranks are there, and have the secret by which they find
+// ways round blocked paths.
 constexpr Duration kCreateWithin = std::chrono::seconds(4);
 
-// Examines reach before a group waits for paths that are not there. Rank 0 shows what is broken.
+// Checks which ranks reach each other, before a group waits for paths that do not exist. Rank 0
+// shows the broken ones.
 Status examine_reach(doctor::Gathering& gathering, Options& options) {
   const Status met = gathering.await_all(options.join_timeout);
   if (met.code() == StatusCode::kDeadlineExceeded) return met;
@@ -98,9 +100,9 @@ Status examine_reach(doctor::Gathering& gathering, Options& options) {
                        options.rank.value_or(0));
 }
 
-// A rank of those that measure together.
+// Runs as one rank of those that measure together.
 Status examine_paths_as_rank(Options options, const std::string& json_path) {
-  // Until the group stands: the others may still read what was gathered.
+  // Lives until the group stands, because the others may still read what was gathered.
   auto gathering = doctor::Gathering::join(options);
   if (gathering && !gathering->ok()) return gathering->status();
   if (gathering) {
@@ -126,7 +128,7 @@ int examine_paths(const PathsArguments& arguments) {
   const auto launched = launch_local_ranks(arguments.ranks);
   if (!launched.ok()) return complain(launched.status());
   if (!launched->is_worker) return launched->exit_code;
-  options->transport = TransportKind::udp;  // exact calls, too: they are what is measured
+  options->transport = TransportKind::udp;  // also for exact calls, because these are measured
   const Status status = examine_paths_as_rank(*options, arguments.json_path);
   return status.ok() ? 0 : complain(status);
 }

@@ -1,4 +1,4 @@
-// Exit codes of subcommands, and their texts about the reason.
+// Exit codes of subcommands, and functions that print why a command failed.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 namespace leeway::tools {
 
-inline constexpr int kExitFailed = 1;  // it could not be done, or its result is wrong
+inline constexpr int kExitFailed = 1;  // the command could not do its work, or its result is wrong
 inline constexpr int kExitUsage = 2;   // a wrong command line, as a shell's own commands return it
 
 inline int complain(const Status& status, int exit_code) {
@@ -15,13 +15,14 @@ inline int complain(const Status& status, int exit_code) {
   return exit_code;
 }
 
-// The caller's mistake: an argument that cannot be, or that differs between ranks.
+// Returns true for a mistake of the caller: an argument that is impossible, or that differs between
+// ranks.
 inline bool is_usage(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kMismatch;
 }
 
-// A mistake of the caller's is an error of usage; everything else is a failure.
+// Prints the error. Returns kExitUsage for a mistake of the caller, and kExitFailed otherwise.
 inline int complain(const Status& status) {
   return complain(status, is_usage(status) ? kExitUsage : kExitFailed);
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-// Time for a rank that computes, say, to notice that its communicator is aborted.
+// Time for a rank to notice that its communicator was aborted, for instance if it computes.
 constexpr auto kPatience = std::chrono::seconds(5);
 
 }  // namespace

@@ -1,6 +1,5 @@
-// How a rank of `leeway perf` and `leeway train` ends when it is told to, by SIGINT or SIGTERM: its
-// communicator says good-bye, so that the others hear at once that it left, and wait for no
-// time-out.
+// Ends a rank of `leeway perf` or `leeway train` upon SIGINT or SIGTERM. Its communicator says
+// good-bye, so the other ranks hear at once that it left, and need no time-out.
 //
 // The library itself handles no signals: those are the program's.
 #pragma once
@@ -20,8 +19,8 @@ class Farewell {
  public:
   Farewell();
 
-  // As Communicator::create(), which a signal ends. As long as the communicator lives a signal
-  // aborts it.
+  // Makes a communicator like Communicator::create(). A signal ends that call, and aborts the
+  // communicator as long as it lives.
   Result<std::shared_ptr<Communicator>> create(const Options& options);
 
   // Returns 128 + the signal's number, or 0 if none came.

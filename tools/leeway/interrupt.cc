@@ -5,7 +5,7 @@
 namespace leeway::tools {
 namespace {
 
-// A signal handler can reach nothing but what lies outside every object.
+// Global, because a signal handler can reach no object.
 std::atomic<bool> interrupted{false};
 std::atomic<int> received{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -18,9 +18,10 @@ extern "C" void on_signal(int signal) {
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   ::sigaction(signal, nullptr, &action);
-  if (action.sa_handler == SIG_IGN) return;  // a shell's background job is not to be interrupted
+  if (action.sa_handler == SIG_IGN) return;  // a background job of a shell must not be interrupted
   action.sa_handler = handler;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one is not ours
+  // The second signal has its usual effect.
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }

@@ -1,4 +1,4 @@
-// Ctrl-C asks runs to stop; a second one ends the process as ever.
+// Ctrl-C asks runs to stop. A second one ends the process as usual.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   std::atomic<bool>& flag();
-  // Returns the exit code that a shell expects of a process that ended so, 128 + signal, or 0 if
-  // none came.
+  // Returns the exit code that shells expect of a process that a signal ended: 128 + the signal's
+  // number. 0 if none came.
   int exit_code() const;
 };
 

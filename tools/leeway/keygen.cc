@@ -24,8 +24,8 @@ bool write_whole(int file, const std::string& line) {
   return ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
-// `leeway keygen > cluster.key` has the shell make the file, for all to read: taken back here,
-// since Leeway refuses a secret that others can read.
+// `leeway keygen > cluster.key` makes the shell create the file readable for all. This takes the
+// right away, since Leeway refuses a secret that others can read.
 int print_secret() {
   if (const Status status = keys::check_random(); !status.ok()) {
     std::fprintf(stderr, "error: %s\n", status.c_str());

@@ -31,7 +31,7 @@ std::vector<std::string> own_command_line() {
 }
 
 // A loopback port that is free now, below the ephemeral range, so that it is still free when rank 0
-// gets to it. Tried from a random place, since several launches may run at the same time.
+// gets to it. The search starts at a random port, since several launches may run at the same time.
 Result<std::string> free_rendezvous() {
   asio::io_context io;
   const std::uint32_t start = std::random_device()();

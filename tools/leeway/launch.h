@@ -17,8 +17,8 @@
 namespace leeway::tools {
 
 struct LaunchResult {
-  bool is_worker = false;  // this process is a rank: go on and join the group
-  int exit_code = 0;  // the parent's only: 0, or the first failing rank's (128 + n for signal n)
+  bool is_worker = false;  // true: this process is a rank, and goes on to join the group
+  int exit_code = 0;  // in the parent: 0, or the first failing rank's code (128 + n for signal n)
 };
 
 // Under a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK) or with ranks == 1 nothing is
@@ -29,7 +29,7 @@ struct LaunchResult {
 // sent to /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
-// launch_local_ranks() of this process's parent started it.
+// Returns true if launch_local_ranks() of the parent started this process.
 bool is_started_by_launcher();
 
 }  // namespace leeway::tools

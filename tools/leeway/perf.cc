@@ -29,7 +29,8 @@ namespace leeway::tools {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace perf;  // NOLINT(google-build-using-namespace): the command line of that namespace
+// NOLINT(google-build-using-namespace): this file is that namespace's command line.
+using namespace perf;
 
 void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--op", a.operation, "Collective, e.g. all_reduce, reduce_scatter, sendrecv")
@@ -88,8 +89,8 @@ void add_options(CLI::App& command, Arguments& a) {
                      "Also write the rows to this file (- for standard output)");
 }
 
-// Ranks that `--ranks` started have the same arguments, files and variables: rank 0 alone says what
-// is wrong with them. Elsewhere each rank is its own host's.
+// Ranks that `--ranks` started have the same arguments, files and variables, so rank 0 alone prints
+// what is wrong with them. Otherwise each rank prints its own errors, because hosts may differ.
 int complain_of_rank(const Status& status, int rank) {
   const bool said_by_rank_0 = is_usage(status) && rank != 0 && is_started_by_launcher();
   return said_by_rank_0 ? kExitUsage : complain(status);
@@ -97,10 +98,10 @@ int complain_of_rank(const Status& status, int rank) {
 
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);  // a row should be seen when it is measured, also through a pipe
+  std::fflush(stdout);  // so that each row is seen when it has been measured, also through a pipe
 }
 
-// Names of the library are literals, hence end in a zero.
+// Names in the library are literals, so they end in a zero.
 const char* c_str(std::string_view name) {
   return name.data();
 }
@@ -146,8 +147,8 @@ void print_cost(const CommunicatorCost& cost) {
       static_cast<double>(cost.process.memory_bytes) / (1 << 20));
 }
 
-// Halves of rows that went wrong and the mean bandwidth over all halves, as nccl-tests' footer
-// counts them.
+// Number of halves of rows that went wrong, and the mean bandwidth over all halves, as in
+// nccl-tests' footer.
 struct Totals {
   int halves = 0;
   int halves_wrong = 0;
@@ -217,7 +218,7 @@ int run(Arguments arguments) {
   const auto launched = launch_local_ranks(arguments.ranks);
   if (!launched.ok()) return complain(launched.status());
   if (!launched->is_worker) return launched->exit_code;
-  if (!options->world_size) {  // one rank, and no launcher that would have said so
+  if (!options->world_size) {  // one rank, and no launcher that set the number of ranks
     options->rank = 0;
     options->world_size = 1;
   }

@@ -19,7 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// SIGCHLD wakes us; this bounds the damage should some library's thread have eaten it.
+// SIGCHLD wakes this process. The interval limits the delay if another library's thread has taken
+// the signal.
 constexpr timespec kLookInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 
 sigset_t watched_signals() {
@@ -81,9 +82,9 @@ void open_as(int descriptor, int flags) {
   if (opened > descriptor) ::close(opened);
 }
 
-// In a rank's new process. The system kills the rank when its launcher's thread ends, however that
-// comes about; the launcher may have ended before this was asked for. Returns errno where the
-// program could not be started.
+// Runs in a rank's new process. Makes the system kill the rank when its launcher's thread ends, for
+// whatever reason. The launcher may already have ended. Returns errno if the program cannot be
+// started.
 struct RankStart {
   const char* program;
   char* const* arguments;
@@ -170,7 +171,7 @@ class RankProcesses {
   }
   static bool is_running(pid_t pid) { return pid > 0; }
 
-  // One turn: a signal or a moment passes, then the dead are collected and time is checked.
+  // One turn: waits for a signal or a moment, then collects ended ranks and checks the time.
   void look() {
     const int signal = signals_.next();
     if (signal == SIGINT || signal == SIGTERM) on_interrupt(signal);

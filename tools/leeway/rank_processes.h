@@ -1,4 +1,4 @@
-// Starts one process a rank and looks after them until all have ended.
+// Starts one process for each rank, and looks after them until all have ended.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace leeway::tools {
 
-// Set in every rank's environment to the process id of its launcher.
+// A variable in every rank's environment: the process id of its launcher.
 inline constexpr const char* kLauncherVariable = "LEEWAY_LAUNCHER_PID";
 
 // Another one each time.
@@ -21,11 +21,12 @@ struct RankCommand {
   std::vector<std::string> argv;
   int ranks = 1;
   std::string rendezvous;  // LEEWAY_RENDEZVOUS of all
-  // LEEWAY_RUN_ID of all, unless it is set: so that leftovers of an earlier start at this
-  // rendezvous stay out.
+  // LEEWAY_RUN_ID of all ranks, unless it is set already. It keeps out ranks that an earlier start
+  // left at this rendezvous.
   std::string run_id = random_run_id();
 
-  // From the first failure until the others, who may be writing reports about it, are sent SIGTERM.
+  // Time from the first failure until the other ranks get SIGTERM. They may be writing reports
+  // about it.
   Duration grace = std::chrono::seconds(10);
   // From SIGTERM until SIGKILL.
   Duration patience = std::chrono::seconds(2);
@@ -36,7 +37,7 @@ struct RankCommand {
 // because of it. SIGINT and SIGTERM that arrive meanwhile are passed on, count as a failure of the
 // whole, and give 128 + n.
 //
-// Ranks inherit everything but: LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_LOCAL_RANK,
+// Ranks inherit everything except the following: LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_LOCAL_RANK,
 // LEEWAY_RENDEZVOUS and kLauncherVariable are set; OMP_NUM_THREADS (a fair share of the cores) and
 // LEEWAY_RUN_ID are set unless they are there; all ranks but 0 have /dev/null as standard input and
 // output. The system kills them when the calling thread ends, whatever ended it. Must be called

@@ -1,4 +1,5 @@
-// leeway sim: a scenario, run in virtual time: what happens to training if the network does this.
+// leeway sim: runs a scenario in virtual time, and shows what happens to training if the network
+// behaves like that.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

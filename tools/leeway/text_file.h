@@ -1,4 +1,4 @@
-// Where the subcommands write what programs read.
+// Writes the files of subcommands that programs read.
 #pragma once
 
 #include <string>

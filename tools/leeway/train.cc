@@ -1,7 +1,7 @@
 // leeway train: a small language model trains over lossy links, beside its loss-free twin.
 //
-// The parent checks everything that can be checked before a process is started; the ranks then run,
-// seed by seed, the lossy run and the twin, each on a communicator of its own; rank 0 reports.
+// The parent checks everything that can be checked before a process is started; the ranks then make
+// the lossy run and the twin for each seed, each on a communicator of its own. Rank 0 reports.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -118,8 +118,8 @@ void add_training_options(CLI::App& command, Arguments& a) {
                      "Also write the result to this file (- for standard output)");
 }
 
-// A minute of training must not end at a folder that does not exist. Leaves the content of an
-// existing file alone.
+// Checks that the path can be written to, so that a minute of training does not end at a folder
+// that does not exist. Leaves the content of an existing file alone.
 Status check_writable(const std::string& path) {
   if (path.empty() || path == "-") return Status();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
@@ -141,7 +141,7 @@ Result<Corpus> load_corpus(const Settings& settings) {
   return corpus;
 }
 
-// One run over a communicator of its own, so that its losses depend on its seed alone and its
+// Makes one run on a communicator of its own, so that its losses depend on its seed alone, and its
 // counts are its own.
 Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
                            const char* name, Farewell& farewell) {
@@ -171,7 +171,7 @@ Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std
   return outcome;
 }
 
-// At once, also through a pipe: the next line may be a minute away.
+// Prints at once, also through a pipe, because the next line may be a minute away.
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);

@@ -67,7 +67,7 @@ class GlooAllReducer : public peers::AllReducer {
 int run_rank(int rank, const peers::Arguments& arguments, const std::string& store_folder) try {
   GlooAllReducer reducer(rank, arguments, store_folder);
   const bool right = peers::measure(reducer, "gloo", arguments);
-  reducer.barrier();  // nobody closes its sockets while another still reads
+  reducer.barrier();  // so that no rank closes its sockets while another one still reads
   return right ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gloo rank %d: %s\n", rank, error.what());

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kHosts = 8;
 constexpr std::uint32_t kPayloadBytes = 1440;
 constexpr std::uint32_t kQueuePackets = 100;
-constexpr std::int64_t kIntervalNs = 14400;  // of one source: 800 Mb/s of payload
+constexpr std::int64_t kIntervalNs = 14400;  // interval of one source: 800 Mb/s of payload
 constexpr double kLoss = 0.01;
 constexpr std::uint16_t kPort = 9;
 
@@ -40,7 +40,7 @@ void lose_on_arrival(const ns3::Ptr<ns3::NetDevice>& device) {
   ns3::DynamicCast<ns3::PointToPointNetDevice>(device)->SetReceiveErrorModel(errors);
 }
 
-// A line at each host. Host h is 10.1.h.1, the router's end of its line 10.1.h.2.
+// Makes a line at each host. Host h is 10.1.h.1, and the router's end of its line 10.1.h.2.
 void connect(Star& star, bool lean) {
   ns3::PointToPointHelper line;
   line.SetDeviceAttribute("DataRate", ns3::StringValue("1Gbps"));

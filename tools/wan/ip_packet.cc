@@ -77,7 +77,7 @@ std::size_t write_too_big(ByteSpan packet, std::uint32_t mtu, std::span<std::byt
   const Ipv4View view(packet);
   LEEWAY_ASSERT(view.valid() && out.size() >= kIcmpBytesMax);
   constexpr std::size_t kIcmp = 20, kQuote = 28, kQuotedPayload = 8;
-  // An odd byte of payload is left out: the checksum takes pairs.
+  // An odd byte of payload is left out, because the checksum takes pairs.
   const std::size_t quoted = std::min(packet.size(), view.header_bytes() + kQuotedPayload) & ~1u;
   const std::size_t total = kQuote + quoted;
   std::ranges::fill(out, std::byte{0});

@@ -1,4 +1,4 @@
-// What the laboratory must know of an IPv4 packet. Everything is checked against its length.
+// What the laboratory reads of an IPv4 packet. Everything is checked against the packet's length.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ using Address = std::uint32_t;
 
 inline constexpr std::size_t kPacketBytesMax = 65535;
 
-// Numbers as they stand in packets. The bytes are there.
+// Read and write numbers in packets. The caller has checked that the bytes are there.
 inline std::uint32_t get16(ByteSpan bytes, std::size_t at) {
   return std::to_integer<std::uint32_t>(bytes[at]) << 8 |
          std::to_integer<std::uint32_t>(bytes[at + 1]);
@@ -34,7 +34,7 @@ inline void put32(std::span<std::byte> bytes, std::size_t at, std::uint32_t valu
 
 class Ipv4View {
  public:
-  // Not valid() if it is no IPv4 packet, or shorter than it says.
+  // valid() returns false if this is no IPv4 packet, or is shorter than its header says.
   explicit Ipv4View(ByteSpan packet);
 
   bool valid() const { return header_bytes_ > 0; }
@@ -57,17 +57,17 @@ class Ipv4View {
 // Where a packet's UDP or TCP header lies.
 struct Transport {
   bool tcp = false;
-  std::size_t begin = 0;    // of its header, in the packet
+  std::size_t begin = 0;    // offset of this header in the packet
   std::size_t payload = 0;  // begins here
   std::size_t checksum() const { return begin + (tcp ? 16 : 6); }
   bool operator==(const Transport&) const = default;
 };
 
-// Nothing for other protocols, for fragments, and where lengths do not agree with each other.
+// Returns nullopt for other protocols, for fragments, and if lengths contradict each other.
 std::optional<Transport> find_transport(ByteSpan packet);
 
-// Of the addresses, the protocol and the length: what the kernel leaves in the checksum's place
-// when a network card is to complete it.
+// Sum over the addresses, the protocol and the length. The kernel leaves it in the checksum's place
+// if a network card is to complete the checksum.
 std::uint32_t pseudo_header_sum(ByteSpan packet, const Transport& transport);
 
 // Sets the total length of a valid packet, and the header's checksum.

@@ -1,5 +1,5 @@
 // wan_lab: runs a program as several ranks, each in a network namespace behind a line of a
-// wide-area network that this process plays. What it plays are the simulator's links.
+// wide-area network. This process plays that network with the simulator's links.
 //
 // Two processes: this one starts the ranks and waits for them, its child carries the packets.
 
@@ -35,9 +35,10 @@
 namespace leeway::lab {
 namespace {
 
-constexpr int kExitNotPermitted = 77;  // as tools/vm_test: this machine cannot do it
-constexpr int kExitBehind = 78;        // --strict, and the laboratory fell behind its own clock
-constexpr char kEnd = 'e';             // the ranks have ended: report
+// This machine does not permit it; the same code as tools/vm_test.
+constexpr int kExitNotPermitted = 77;
+constexpr int kExitBehind = 78;  // --strict, and the laboratory fell behind its own clock
+constexpr char kEnd = 'e';       // the ranks have ended, and the report is due
 
 struct Arguments {
   NetworkArguments network;
@@ -146,8 +147,8 @@ Result<Lab> plan(const Arguments& arguments) {
 
 // ---- the process that carries the packets -------------------------------------------------------
 
-// The ranks are in its process group. Should the process that waits for them be killed, the pipe is
-// closed without a word, and this one takes the ranks and what they started with it.
+// The ranks are in its process group. If the process that waits for them is killed, the pipe closes
+// without a message. Then this process ends the ranks and everything that they started.
 int carry_packets(const Lab& lab, const std::vector<RankNetwork>& networks, int control,
                   const Arguments& arguments) {
   ::setpgid(0, 0);
@@ -176,8 +177,8 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// What the ranks' programs started and left behind, in their process group or out of it: it has
-// come to this process, which asked for that.
+// Ends processes that the ranks' programs left behind, in their process group or outside it. This
+// process adopts them, because it asked for that.
 void end_leftovers(pid_t group) {
   ::kill(-group, SIGKILL);
   const std::string self = std::to_string(::getpid());
@@ -192,7 +193,7 @@ void end_leftovers(pid_t group) {
   }
 }
 
-// Without the network the ranks would wait for their own time-outs.
+// Ends the ranks when the network has gone: they would only wait for their own time-outs.
 void end_ranks_with(pid_t carrier) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(carrier), &info, WEXITED | WNOWAIT) != 0) return;
@@ -229,11 +230,12 @@ int run(const Arguments& arguments, const Lab& lab) {
     ::close(control[1]);
     ::_exit(carry_packets(lab, *networks, control[0], arguments));
   }
-  ::setpgid(carrier, carrier);  // whoever of the two comes first
+  // Both processes do this, so that it does not matter which comes first.
+  ::setpgid(carrier, carrier);
   ::close(control[0]);
   for (const RankNetwork& network : *networks) ::close(network.device_fd);
 
-  // Signals are the waiting thread's alone.
+  // Only the waiting thread gets signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);

@@ -41,12 +41,13 @@ bool write_file(const char* path, const std::string& text) {
   return !file.fail();
 }
 
-// A line of a map of users or groups.
+// One line of the map of users or groups.
 std::string root_is(const std::string& number) {
   return std::string("0 ").append(number).append(" 1");
 }
 
-// In a user namespace of its own a process may make network namespaces without being root.
+// Enters a user namespace of its own, in which a process may make network namespaces without being
+// root.
 Status become_root_within() {
   if (::geteuid() == 0) return {};
   const std::string user = std::to_string(::geteuid());
@@ -60,7 +61,7 @@ Status become_root_within() {
   return refuse("not root, and user namespaces cannot be set up");
 }
 
-// One socket, for the requests that set devices up.
+// A socket for the requests that set devices up.
 class DeviceSetup {
  public:
   DeviceSetup() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
@@ -79,7 +80,8 @@ class DeviceSetup {
     request.ifr_mtu = static_cast<int>(bytes);
     return ask(SIOCSIFMTU, request, "the device's MTU");
   }
-  // Root of a user namespace may not; the device then keeps its 500 packets.
+  // Sets the queue's length. Root of a user namespace may not do that; the device then keeps its
+  // 500 packets.
   void queue(const char* device, int packets) {
     ifreq request = named(device);
     request.ifr_qlen = packets;
@@ -113,7 +115,8 @@ class DeviceSetup {
   int socket_;
 };
 
-// Trains of UDP since Linux 6.2; an older kernel cuts them before they come here.
+// Asks for trains. Linux gives trains of UDP since 6.2; an older kernel cuts them before they come
+// here.
 bool take_trains(int device) {
   constexpr unsigned kTakesTcp = TUN_F_CSUM | TUN_F_TSO4;
   constexpr unsigned kTakesUdp = 0x20 | 0x40;  // TUN_F_USO4 and _USO6 go together

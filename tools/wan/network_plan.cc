@@ -19,7 +19,7 @@ Status of_argument(const char* name, const Status& status) {
   return Status::error(status.code(), "%s: %s", name, status.c_str());
 }
 
-// Nine digits: 1 % is 0.01 again after some arithmetic.
+// Writes a number with nine digits, so that 1 % is 0.01 again after some arithmetic.
 std::string number(double value) {
   std::array<char, 32> text;
   const auto end =
@@ -28,8 +28,8 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
-// What all lines have in common. Where two of them lie behind each other between sites, each has
-// half of the delay and loses so much that both together lose what was asked for.
+// What all lines have in common. If two of them follow each other between sites, each has half of
+// the delay, and loses so much that both together lose the given share.
 struct Line {
   std::optional<double> rate_mbps;
   std::string queue;  // of the schema
@@ -44,7 +44,7 @@ struct Line {
   }
 };
 
-// A queue of so many bytes, or of so much time at the line's rate.
+// A queue given in bytes, or in time at the line's rate.
 Result<std::uint64_t> bytes_or_time(const std::string& text, double rate_mbps) {
   if (const auto bytes = parse_bytes(text); bytes.ok()) return *bytes;
   const auto ms = parse_time_ms(text);
@@ -87,7 +87,7 @@ Result<std::string> gilbert_text(const std::string& text) {
   return " gilbert_elliott {" + options + " }";
 }
 
-// `lines` of them lie behind each other.
+// `lines`: number of lines that follow each other.
 Result<std::string> loss_text(const NetworkArguments& arguments, int lines) {
   std::string models;
   if (!arguments.loss.empty()) {
@@ -138,7 +138,7 @@ Result<std::string> delay_text(const NetworkArguments& arguments, int lines) {
          " } keep_order: " + (arguments.reorder ? "false" : "true") + " }";
 }
 
-// `name` is the argument that has the rate.
+// `name`: the argument that gave the rate.
 Result<Line> make_line(const NetworkArguments& arguments, const char* name, const std::string& rate,
                        int lines) {
   Line line;
@@ -208,7 +208,7 @@ Result<std::string> sites_text(const NetworkArguments& arguments) {
          line->text("tier: fabric", false);
 }
 
-// What a real packet cannot be made to undergo.
+// Refuses what cannot be done to a real packet.
 Status check_possible(const Scenario& scenario) {
   for (const sim::scenario::Link& link : scenario.link()) {
     if (!link.queue().has_trim()) continue;

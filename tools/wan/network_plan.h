@@ -1,4 +1,4 @@
-// From what a person says about the network to a scenario of the simulator, whose links the
+// Turns a person's description of the network into a scenario of the simulator, whose links the
 // laboratory runs. The same text runs in `leeway sim`.
 //
 //   sites of one rank:      rank - uplink - (star) - downlink - rank
@@ -17,7 +17,7 @@
 
 namespace leeway::lab {
 
-// As given on the command line; empty: not given.
+// The arguments as given on the command line; empty if not given.
 struct NetworkArguments {
   int ranks = 4;
   int sites = 0;  // 0: a site for each rank
@@ -35,15 +35,16 @@ struct NetworkArguments {
   std::string scenario_path;
 };
 
-inline constexpr int kRanksMax = 250;  // the last byte of their addresses
+inline constexpr int kRanksMax = 250;  // limited by the last byte of their addresses
 
-// The scenario's text. Refuses a wrong argument by its name.
+// Returns the scenario's text. The error for a wrong argument names it.
 Result<std::string> scenario_text(const NetworkArguments& arguments);
 
-// The scenario that the lab runs: of the arguments, or of the file that they name.
+// Returns the scenario that the laboratory runs: made from the arguments, or read from the file
+// that they name.
 Result<sim::scenario::Scenario> plan_network(const NetworkArguments& arguments);
 
-// A packet of more bytes than this is dropped on its way: "1300"; "1300@5s": from 5 s on;
+// Limit on packets; a longer one is dropped on its way: "1300"; "1300@5s": from 5 s on;
 // "2:1300@5s": on the ways from and to rank 2.
 struct PathMtu {
   std::uint32_t bytes = 0;

@@ -1,9 +1,9 @@
 // One thread that carries packets between the devices and the network, as time goes by.
 //
-// A pass delivers what is due, then takes what the devices have, a batch of one after a batch of
-// the next. If all are empty then, it rests for a grain of time; if they had nothing to begin with,
-// it sleeps until one has something or a packet is due. A train costs one system call at either
-// end, whatever it holds; nothing is allocated for it.
+// A pass delivers the packets that are due, then takes packets from the devices in turns, a batch
+// from each. If all are empty then, it rests for a grain of time; if they had nothing to begin
+// with, it sleeps until one has something or a packet is due. A train costs one system call at
+// either end, whatever it holds; nothing is allocated for it.
 #pragma once
 
 #include <poll.h>
@@ -25,8 +25,8 @@ class PacketLoop : public PacketSink {
   // late, which spares wake-ups: most of what a packet costs.
   PacketLoop(const std::vector<int>& devices, Duration grain);
 
-  // Until a byte can be read from `control`, or its other end is closed. True: a byte came. Ahead
-  // of all other work of the machine, where that is permitted.
+  // Runs until a byte can be read from `control`, or its other end is closed. Returns true if a
+  // byte came. Runs ahead of all other work of the machine, if that is permitted.
   bool run(Wan& wan, int control);
 
   const Precision& precision() const { return precision_; }
@@ -35,10 +35,10 @@ class PacketLoop : public PacketSink {
 
  private:
   Instant now() const;
-  // Writes to the devices what is due.
+  // Writes the packets that are due to the devices.
   void deliver_due(Wan& wan);
   void write_trains(std::uint32_t rank);
-  // What the devices had: nothing; packets, of which none is left; more than a batch.
+  // What a device had: nothing; packets, all of which were taken; more than a batch.
   enum class Found : std::uint8_t { nothing, some, more };
   Found take_batch(Wan& wan, std::uint32_t rank);
   Found take_all(Wan& wan);

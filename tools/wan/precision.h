@@ -1,5 +1,5 @@
-// How well the laboratory keeps its own time: it follows a real clock on a machine that has other
-// work, and must say when it could not.
+// Measures how well the laboratory keeps its own time. It follows a real clock on a machine that
+// has other work, and must report if it could not.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ class TimeHistogram {
   }
   std::uint64_t total() const { return total_; }
   std::int64_t max_ns() const { return max_ns_; }
-  // The upper end of the class in which this share of the times lies; 0 of none.
+  // The upper end of the class below which this share of the times lies; 0 if there are none.
   std::int64_t quantile_ns(double share) const;
-  // How many lie in classes that begin at `ns` or later.
+  // Number of times in classes that begin at `ns` or later.
   std::uint64_t count_from(std::int64_t ns) const;
 
  private:
@@ -41,27 +41,31 @@ class TimeHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// A packet that came in or went out so much after its time is late. TCP's timers and Leeway's have
-// a grain of a millisecond.
+// A packet that came in or went out this long after its time is late. Timers of TCP and Leeway have
+// a resolution of a millisecond.
 inline constexpr std::int64_t kLateNs = 1'000'000;
-// More late packets than this share, and a measurement is one of this machine, not of the network.
+// If a larger share of packets is late, a measurement tells about this machine and not about the
+// network.
 inline constexpr double kLateShareMax = 0.01;
 
 struct Precision {
   double seconds = 0;
-  // May have waited so long in its device: since that was empty. 0 if the line was busy: a packet
-  // that had come earlier would have left at the same time.
+  // How long a packet may have waited in its device: since the device was empty. 0 if the line was
+  // busy, because a packet that had come earlier would have left at the same time.
   TimeHistogram intake;
-  TimeHistogram late;              // delivered so much after its time
-  TimeHistogram pass;              // from one look at all devices to the next, while packets come
-  double processor_s = 0;          // of the laboratory's thread
-  double waited_s = 0;             // it could run, but other work had the cores
-  bool ahead_of_others = false;    // it ran with a real-time priority
-  std::uint64_t device_drops = 0;  // packets that its own devices lost, because it did not come
+  TimeHistogram late;  // how long after its time a packet was delivered
+  // Time from one look at all devices to the next, while packets come.
+  TimeHistogram pass;
+  double processor_s = 0;        // processor time of the laboratory's thread
+  double waited_s = 0;           // time for which it could run, but other work had the cores
+  bool ahead_of_others = false;  // it ran with a real-time priority
+  // Packets that its own devices lost, because it did not take them in time.
+  std::uint64_t device_drops = 0;
 
-  // Of packets that came in late, or of those that went out late, whichever is more.
+  // Share of late packets, among those that came in or those that went out, whichever is more.
   double late_share() const;
-  // False: it fell behind its own clock, and figures measured with it are not the network's.
+  // Returns false if the laboratory fell behind its own clock, so that figures measured with it are
+  // not the network's.
   bool kept_up() const { return late_share() <= kLateShareMax && device_drops == 0; }
 };
 

@@ -19,7 +19,7 @@ Status refuse(const char* what, std::string_view text, const char* examples) {
                        static_cast<int>(text.size()), text.data(), what, examples);
 }
 
-// A number that is not negative and one of the units behind it.
+// Parses a number that is not negative and is followed by one of the units.
 template <std::size_t kUnits>
 std::optional<double> parse(std::string_view text, const std::array<Unit, kUnits>& units) {
   double number = 0;

@@ -1,5 +1,5 @@
-// Numbers with units, as a person writes them on the command line. Each refuses what it does not
-// understand with the text, and an example of what it does.
+// Numbers with units, as a person writes them on the command line. An error quotes the text, and
+// gives an example of a valid one.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kVariable = "WAN_LAB_RANKS";
 constexpr const char* kPort = "29511";
-constexpr int kNoProgram = 127;  // as a shell says it
+constexpr int kNoProgram = 127;  // the exit code of a shell in that case
 
 void keep_over_exec(int fd) {
   ::fcntl(fd, F_SETFD, 0);
@@ -32,7 +32,7 @@ int fail(const char* what) {
   return kNoProgram;
 }
 
-// What launchers of other libraries look for, beside Leeway's own variables, which are there.
+// Sets the variables of other libraries' launchers. Leeway's own variables are already there.
 void set_environment(std::size_t rank, std::size_t ranks) {
   const std::string first = address_text(0);
   const auto set = [](const char* name, const std::string& value) {
@@ -40,7 +40,7 @@ void set_environment(std::size_t rank, std::size_t ranks) {
   };
   set("LEEWAY_RENDEZVOUS", first + ":" + kPort);
   set("LEEWAY_LOCAL_RANK", "0");
-  // The ranks play hosts, yet they have one memory: it would lead past the lines.
+  // The ranks stand for hosts, yet they share memory, which would bypass the lines.
   ::setenv("LEEWAY_TRANSPORT", "udp", /*overwrite=*/0);
   set("RANK", std::to_string(rank));
   set("WORLD_SIZE", std::to_string(ranks));

@@ -14,15 +14,15 @@ namespace leeway::lab {
 
 struct RankEntry {
   std::vector<int> namespace_fds;  // by rank
-  int output_fd = -1;              // standard output of all ranks; -1: of rank 0 only
+  int output_fd = -1;              // standard output of all ranks; -1: only of rank 0
   int group = 0;                   // process group of all ranks
 };
 
-// For the children: sets the variable, and keeps the descriptors open over exec.
+// Prepares for the children: sets the variable, and keeps the descriptors open over exec.
 void announce_ranks(const RankEntry& entry);
 
-// Nothing if this process is the laboratory. Otherwise it does not return, but for an exit code
-// where the program could not be started.
+// Returns nullopt if this process is the laboratory. Otherwise it does not return, except with an
+// exit code if the program could not be started.
 std::optional<int> become_rank(char** argv);
 
 }  // namespace leeway::lab

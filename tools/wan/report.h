@@ -1,4 +1,4 @@
-// What the laboratory says at its end: what became of the packets, and how well it kept time.
+// The laboratory's final report: the fate of the packets, and how well it kept time.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct LabReport {
   Precision precision;
 };
 
-// For people: a table of links, then the laboratory's own precision. Names what makes the figures
-// worthless, if anything.
+// Report for people: a table of links, then the laboratory's own precision. If anything makes the
+// figures worthless, the text names it.
 std::string report_text(const LabReport& report);
 
-// For programs; README.md lists the keys.
+// Report for programs; README.md lists the keys.
 std::string report_json(const LabReport& report);
 
 }  // namespace leeway::lab

@@ -13,7 +13,7 @@ constexpr std::uint8_t kChecksumIsPartial = 1;
 constexpr std::uint8_t kUdpTrain = 5;
 constexpr std::uint8_t kTcpTrain = 1;
 
-// Older kernels put no more into a train of UDP (UDP_MAX_SEGMENTS).
+// Older kernels put at most this many packets into a train of UDP (UDP_MAX_SEGMENTS).
 constexpr std::size_t kTrainPacketsMax = 64;
 
 constexpr std::uint32_t kFin = 1, kPush = 8, kAck = 16, kCongestionWindowReduced = 128;
@@ -30,7 +30,7 @@ void set_tcp_flags(std::span<std::byte> packet, const Transport& transport, std:
 }
 
 // Lengths and checksums of a packet whose size has changed. The transport's checksum is left to the
-// receiver's kernel, which does not look at what never was on a wire.
+// receiver's kernel, which does not check packets that never were on a wire.
 void fit_headers(std::span<std::byte> packet, const Transport& transport) {
   set_total_bytes(packet, packet.size());
   if (!transport.tcp) {
@@ -49,12 +49,12 @@ bool same_flow(ByteSpan a, ByteSpan b, const Transport& transport) {
          same_bytes(a, b, transport.begin, transport.begin + kPortBytes);
 }
 
-// All but total length, identification and checksum.
+// Compares all but total length, identification and checksum.
 bool same_ip_header(ByteSpan a, ByteSpan b, const Transport& transport) {
   return same_bytes(a, b, 0, 2) && same_bytes(a, b, 6, 10) && same_bytes(a, b, 12, transport.begin);
 }
 
-// `next` is what TCP sent behind `train`, and says nothing else that is new.
+// Returns true if `next` continues the TCP stream of `train` and has no other new information.
 bool tcp_continues(ByteSpan train, ByteSpan next, const Transport& transport) {
   const std::size_t tcp = transport.begin;
   const auto had = static_cast<std::uint32_t>(train.size() - transport.payload);
@@ -88,7 +88,7 @@ std::span<const std::byte> Cut::next() {
   const std::size_t left = packet_.size() - header - done_;
   if (packet_.empty() || left == 0) return {};
   const std::size_t payload = segment_bytes_ == 0 ? left : std::min(left, segment_bytes_);
-  // The headers go where the packet before had the end of its payload.
+  // The headers are written over the end of the previous packet's payload.
   const std::span<std::byte> packet = packet_.subspan(done_, header + payload);
   if (header > 0) write_headers(packet, payload == left);
   done_ += payload;
@@ -116,14 +116,14 @@ Trains::Trains() : trains_(std::make_unique<std::array<Train, kTrains>>()) {}
 bool Trains::add(ByteSpan packet, bool damaged) {
   LEEWAY_ASSERT(packet.size() <= kPacketBytesMax);
   const auto transport = damaged ? std::nullopt : find_transport(packet);
-  // Only what its sender left to a card may skip its checksum.
+  // Only a packet whose sender left the checksum to a card may skip it.
   const bool partial =
       transport && get16(packet, transport->checksum()) == pseudo_header_sum(packet, *transport);
   for (std::size_t i = used_; partial && i-- > 0;) {
     Train& train = (*trains_)[i];
     if (!train.joinable(*transport) || !same_flow(train.packet(), packet, *transport)) continue;
     if (join(train, packet)) return true;
-    break;  // what comes later must not overtake this one
+    break;  // so that a later packet does not overtake this one
   }
   if (used_ == kTrains) return false;
   Train& train = (*trains_)[used_++];

@@ -18,24 +18,24 @@ namespace leeway::lab {
 // The kernel's virtio_net_hdr, whose own header is not C++.
 struct DeviceHeader {
   std::uint8_t flags;
-  std::uint8_t train;           // its kind; 0: a packet
-  std::uint16_t headers_bytes;  // of IP and transport; a hint
-  std::uint16_t segment_bytes;  // of payload in each packet but the last
+  std::uint8_t train;           // kind of train; 0: a single packet
+  std::uint16_t headers_bytes;  // bytes of IP and transport headers; a hint
+  std::uint16_t segment_bytes;  // bytes of payload in each packet but the last
   std::uint16_t checksum_begin;
-  std::uint16_t checksum_at;  // behind where it begins
+  std::uint16_t checksum_at;  // offset from where it begins
 };
 inline constexpr std::size_t kDeviceHeaderBytes = sizeof(DeviceHeader);
 static_assert(kDeviceHeaderBytes == 10);
 inline constexpr std::size_t kDeviceBytesMax = kDeviceHeaderBytes + kPacketBytesMax;
 
-// The packets of what was read from a device. A train becomes what its sender's card would make of
-// it; anything else, also what is no valid train, is one packet.
+// Cuts data read from a device into packets. A train is cut as its sender's card would cut it.
+// Anything else, even an invalid train, is one packet.
 class Cut {
  public:
-  // Changes `read`, which outlives it.
+  // Cuts `read`, which it changes, and which must outlive it.
   explicit Cut(std::span<std::byte> read);
 
-  // Empty after the last one. A packet is valid until the next call.
+  // Returns the next packet, valid until the next call, or nothing after the last one.
   std::span<const std::byte> next();
 
  private:
@@ -45,7 +45,7 @@ class Cut {
 
   std::span<std::byte> packet_;
   std::optional<Transport> transport_;
-  std::size_t segment_bytes_ = 0;  // of payload in each packet but the last; 0: no train
+  std::size_t segment_bytes_ = 0;  // bytes of payload in each packet but the last; 0: no train
   std::size_t done_ = 0;           // bytes of payload, or of the one packet
   std::uint32_t first_id_ = 0;
   std::array<std::byte, kHeadersMax> headers_{};
@@ -56,13 +56,14 @@ class Trains {
  public:
   Trains();
 
-  // The packet joins the train of its flow, where it continues that, or begins one. False: there
-  // are too many; flush first. `damaged`: the receiver's kernel shall look at the checksum.
+  // Adds the packet to the train of its flow if it continues that, or begins one. Returns false if
+  // there are too many trains; flush first. `damaged`: the receiver's kernel shall look at the
+  // checksum.
   bool add(ByteSpan packet, bool damaged);
 
   bool empty() const { return used_ == 0; }
 
-  // Calls `write(ByteSpan)` with every train, in the order in which they began. None is left.
+  // Calls `write(ByteSpan)` with every train, in the order in which they began, and removes them.
   template <typename Write>
   void flush(Write write) {
     for (std::size_t i = 0; i < used_; ++i) write(finish((*trains_)[i]));
@@ -70,7 +71,7 @@ class Trains {
   }
 
  private:
-  // Of different flows to one device, in 0.1 ms.
+  // Most trains: flows to one device within 0.1 ms.
   static constexpr std::size_t kTrains = 16;
 
   struct Train {
@@ -79,11 +80,11 @@ class Trains {
     }
     bool joinable(const Transport& other) const { return transport && *transport == other; }
 
-    std::array<std::byte, kDeviceBytesMax> bytes;  // the device's header, then the packet
+    std::array<std::byte, kDeviceBytesMax> bytes;  // the device's header, followed by the packet
     std::size_t packet_bytes;
     std::size_t packets;
-    std::size_t segment_bytes;           // of payload in each packet but the last
-    std::optional<Transport> transport;  // whose checksum is left to the receiver's kernel
+    std::size_t segment_bytes;           // bytes of payload in each packet but the last
+    std::optional<Transport> transport;  // set if the checksum is left to the receiver's kernel
     bool closed;                         // nothing can follow its last packet
   };
 

@@ -20,27 +20,28 @@ namespace leeway::lab {
 
 struct WanOptions {
   std::uint64_t seed = 1;
-  Address first_address = 0;       // of rank 0; the others follow
-  std::vector<PathMtu> path_mtus;  // the last that applies holds
-  bool tell_path_mtu = false;      // by ICMP; otherwise a black hole
+  Address first_address = 0;       // address of rank 0; the others follow
+  std::vector<PathMtu> path_mtus;  // if several apply, the last one counts
+  bool tell_path_mtu = false;      // tells senders by ICMP; otherwise the path is a black hole
 };
 
-// What comes out of the network.
+// Receives the packets that come out of the network.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  // `due`: when it should come out. `damaged`: on its way; its checksum says so.
+  // `due`: when the packet should come out. `damaged`: the packet was damaged on its way, and its
+  // checksum shows that.
   virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) = 0;
 };
 
-// Packets that the laboratory itself turned away; losses of links are in the network's counters.
+// Packets that the laboratory itself refused. Losses of links are in the network's counters.
 struct WanCounters {
-  std::uint64_t taken = 0;  // came from a device
+  std::uint64_t taken = 0;  // packets taken from a device
   std::uint64_t taken_bytes = 0;
   std::uint64_t delivered = 0;
   std::uint64_t delivered_bytes = 0;
   std::uint64_t too_long = 0;     // longer than the path's MTU
-  std::uint64_t not_carried = 0;  // no IPv4, or to an address that no rank has
+  std::uint64_t not_carried = 0;  // not IPv4, or to an address that no rank has
 };
 
 struct LinkReport {
@@ -51,7 +52,7 @@ struct LinkReport {
   std::uint64_t bytes_passed = 0;
   std::uint64_t queue_full = 0;   // dropped, no room in the queue
   std::uint64_t queue_early = 0;  // dropped by RED or CoDel
-  std::uint64_t random_loss = 0;  // by a loss model
+  std::uint64_t random_loss = 0;  // lost by a loss model
   std::uint64_t marked = 0;       // with "congestion experienced"
   std::uint64_t queue_bytes_max = 0;
 };

@@ -39,7 +39,7 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_async(leeway_communicator* c
                                                           const leeway_collective_options* options,
                                                           leeway_work** work);
 
-// With blocks of different lengths in input. All ranks must give the same counts.
+// The same with blocks of different lengths in input. All ranks must give the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_report* report);
@@ -59,7 +59,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_gather_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// With blocks of different lengths in output. All ranks must give the same counts.
+// The same with blocks of different lengths in output. All ranks must give the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather_uneven(leeway_communicator* communicator,
                                                        leeway_const_tensor input,
                                                        leeway_tensor output, leeway_blocks blocks,
@@ -126,7 +126,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_to_all_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// With blocks of different lengths. Each rank gives its own counts.
+// The same with blocks of different lengths. Each rank gives its own counts.
 LEEWAY_C_EXPORT leeway_status leeway_all_to_all_uneven(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks input_blocks,
     leeway_tensor output, leeway_blocks output_blocks, const leeway_collective_options* options,
@@ -136,7 +136,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_to_all_uneven_async(
     leeway_tensor output, leeway_blocks output_blocks, const leeway_collective_options* options,
     leeway_work** work);
 
-// Matched with a receive of the same pair of ranks and tag, in order of issue.
+// A send is matched with a receive of the same pair of ranks and the same tag, in order of issue.
 LEEWAY_C_EXPORT leeway_status leeway_send(leeway_communicator* communicator,
                                           leeway_const_tensor input, leeway_rank peer,
                                           const leeway_collective_options* options,
@@ -171,7 +171,7 @@ typedef struct leeway_message {
   leeway_message_kind kind;  // send or receive
   leeway_data_type dtype;    // type of each element
   void* data;                // the first element; a send does not write it
-  size_t count;              // elements; for a receive the most it takes
+  size_t count;              // elements to send, or the most that a receive takes
   leeway_rank peer;          // the other rank; a receive may name LEEWAY_ANY_RANK
   uint16_t reserved;         // 0
   uint32_t tag;              // messages of different tags do not wait for each other
@@ -181,7 +181,8 @@ typedef struct leeway_message {
   { sizeof(leeway_message), LEEWAY_SEND, LEEWAY_F32, NULL, 0, 0, 0, 0 }
 
 // Runs sends and receives of any number and order as one operation, which is done when all are. A
-// message to the own rank needs a send and a receive in the same call. The array is copied.
+// message from this rank to itself needs a send and a receive in the same call. The array is
+// copied.
 LEEWAY_C_EXPORT leeway_status leeway_exchange(leeway_communicator* communicator,
                                               const leeway_message* messages, size_t count,
                                               const leeway_collective_options* options,

@@ -42,8 +42,9 @@ LEEWAY_C_EXPORT leeway_status leeway_split(leeway_communicator* communicator, in
 // The same in the background.
 LEEWAY_C_EXPORT leeway_status leeway_split_async(leeway_communicator* communicator, int32_t color,
                                                  int32_t key, leeway_pending** pending);
-// Makes a communicator without the excluded ranks, which do not call: they may be dead. Works after
-// leeway_abort() too. LEEWAY_UNAVAILABLE: not all others called with the same ranks in time.
+// Makes a communicator without the excluded ranks. Those need not call this function, and may be
+// dead. Works after leeway_abort() too. LEEWAY_UNAVAILABLE: not all others called with the same
+// ranks in time.
 LEEWAY_C_EXPORT leeway_status leeway_shrink(leeway_communicator* communicator,
                                             const leeway_rank* excluded, size_t count,
                                             leeway_communicator** rest);

@@ -40,17 +40,20 @@ enum {
 
 // How much a rank plans to compute in a step, and when it stops, as leeway::ComputeBudgetOptions.
 typedef struct leeway_compute_budget_options {
-  size_t size;                           // bytes of this struct
-  uint32_t micro_batches;                // in a step of this rank, 1 .. 4096; must be given
-  leeway_threshold threshold;            // when a step is stopped
-  int64_t threshold_ns;                  // with LEEWAY_THRESHOLD_FIXED: above 0
-  uint64_t warm_up_steps;                // in these steps nothing is stopped or measured
-  uint32_t micro_batches_min;            // completed whatever the time
-  leeway_normalisation normalisation;    // the divisor of an average
-  leeway_compensation compensation;      // for dropped micro-batches
-  uint32_t window_steps;                 // steps between two exchanges, 6 .. 256; 0 = none
-  uint64_t reestimate_steps;             // steps after which an estimate is replaced; 0 = never
-  double drift_tolerance;                // replaced if mean latency is off by this part; 0 = never
+  size_t size;  // bytes of this struct
+  // Micro-batches planned for a step of this rank, 1 .. 4096; must be given.
+  uint32_t micro_batches;
+  leeway_threshold threshold;  // when a step is stopped
+  int64_t threshold_ns;        // with LEEWAY_THRESHOLD_FIXED: above 0
+  uint64_t warm_up_steps;      // first steps, in which nothing is stopped or measured
+  // Micro-batches of a step that are completed even if its time is over.
+  uint32_t micro_batches_min;
+  leeway_normalisation normalisation;  // the divisor of an average
+  leeway_compensation compensation;    // for dropped micro-batches
+  uint32_t window_steps;               // steps between two exchanges, 6 .. 256; 0 = none
+  uint64_t reestimate_steps;           // steps after which an estimate is replaced; 0 = never
+  // Estimate is replaced if the mean latency differs by this fraction; 0 = never.
+  double drift_tolerance;
   int64_t exchange_deadline_ns;          // deadline of each exchange
   int64_t (*clock_ns)(void* user);       // monotonic time, any origin; NULL = the system's
   double (*device_seconds)(void* user);  // seconds of the last completed micro-batch; may be NULL
@@ -72,7 +75,7 @@ typedef struct leeway_compute_counts {
   uint64_t planned;           // micro-batches planned
   uint64_t completed;         // micro-batches completed
   uint64_t dropped;           // micro-batches planned and not completed
-  uint64_t aborted;           // dropped ones that were begun and given up
+  uint64_t aborted;           // those of `dropped` that were begun and given up
   uint64_t clock_clamps;      // readings of a clock that jumped
   uint64_t latency_clamps;    // device times that are NaN, negative or above an hour
   uint64_t threshold_clamps;  // steps stopped by a threshold below any micro-batch
@@ -93,9 +96,9 @@ typedef struct leeway_compute_statistics {
   double drop_rate;              // fraction of the micro-batches that are not completed
   double time_cut;               // fraction of a step's time that is saved
   double effective_speedup;      // relative gain in micro-batches per time
-  double predicted_threshold_s;  // by the normal model
-  double predicted_drop_rate;    // by the normal model
-  double predicted_effective_speedup;  // by the normal model
+  double predicted_threshold_s;  // threshold by the normal model
+  double predicted_drop_rate;    // drop_rate by the normal model
+  double predicted_effective_speedup;  // effective_speedup by the normal model
   double micro_batch_mean_s;           // mean latency
   double micro_batch_deviation_s;      // standard deviation of the latency
   double overhead_s;                   // time of a step beyond the slowest rank's compute time

@@ -52,20 +52,21 @@ typedef struct leeway_options {
   const char* rendezvous;      // "host:port" of rank 0's TCP listener
   leeway_transport transport;  // equal on all ranks
   int32_t multicast;           // flag: send data for all ranks (the spread half) once
-  const char* bind_address;    // local address for data; if empty, the one routing to rank 0
-  int64_t join_timeout_ns;     // most time that ranks wait for each other
+  // Local address for data; if empty, the address that routes to rank 0.
+  const char* bind_address;
+  int64_t join_timeout_ns;  // most time that ranks wait for each other
   // time of silence after which a peer counts as dead, 100 ms or more; LEEWAY_NO_DEADLINE = never
   int64_t peer_timeout_ns;
   size_t datagram_bytes;       // largest UDP payload; 0 = from the path
-  size_t socket_buffer_bytes;  // for each direction; 0 = 8 MiB, or what the kernel allows
+  size_t socket_buffer_bytes;  // for each direction; 0 = 8 MiB, or as much as the kernel allows
   size_t window_bytes;         // most data in flight to one peer; 0 = the default
   uint64_t seed;               // all ranks use rank 0's value
   const char* faults;          // injected faults: "loss=0.1,seed=3", as LEEWAY_FAULT; or empty
   const char* log_level;       // trace debug info warn error off; empty means warn
   // name of the group; groups of different names may meet at the same place; empty means "world"
   const char* communicator_name;
-  leeway_rendezvous* store;  // where ranks meet in place of rank 0's listener; may be NULL
-  uint64_t restart_count;    // number of this start, part of every key; 0 suffices
+  leeway_rendezvous* store;  // where ranks meet instead of rank 0's listener; may be NULL
+  uint64_t restart_count;    // number of this start of the job, part of every key; 0 suffices
   leeway_congestion_control congestion;  // the same in the whole process
   uint64_t rate_bits_per_second;         // with LEEWAY_CONGESTION_FIXED, to all peers together
   // file made by `leeway keygen`; if empty, only private addresses
@@ -75,9 +76,9 @@ typedef struct leeway_options {
   // "host:port" at which Prometheus and `leeway top` find metrics; empty for no metrics
   const char* metrics;
   const char* trace;            // file for a qlog of every datagram; empty for no trace
-  const char* tls_ca;           // PEM files, in place of a secret file or besides it
+  const char* tls_ca;           // PEM files, instead of a secret file or in addition to it
   const char* tls_certificate;  // certificate of this process; names urn:leeway:JOB
-  const char* tls_key;          // readable by its owner alone
+  const char* tls_key;          // only its owner may be able to read it
   const char* site;             // name of this rank's site, or "host"; empty for no sites
   int32_t lanes;                // sockets with a thread each, over UDP; equal on all ranks
 } leeway_options;
@@ -154,27 +155,30 @@ typedef struct leeway_scalar {
 // Options of one call. Arrays are read, and `residual` is written, until the call is done; codecs
 // and the factor are copied.
 typedef struct leeway_collective_options {
-  size_t size;                               // bytes of this struct
-  leeway_op op;                              // reductions only
-  leeway_delivery delivery;                  // class of the reduce half, or of the only half
-  int64_t deadline_ns;                       // from submission; or LEEWAY_NO_DEADLINE
-  double loss_max;                           // bounded: fraction that may stay missing, 0 .. 1
-  leeway_delivery spread;                    // class of the spread half of an all_reduce
-  leeway_estimator estimator;                // lossy sums and averages
-  const leeway_codec_options* codec;         // reduce half, or the only half; NULL = native
-  const leeway_codec_options* spread_codec;  // spread half; NULL = like codec
-  const leeway_scalar* factor;               // LEEWAY_PREMUL_SUM: this rank's; NULL = 1
+  size_t size;                 // bytes of this struct
+  leeway_op op;                // reductions only
+  leeway_delivery delivery;    // class of the reduce half, or of the only half
+  int64_t deadline_ns;         // counts from submission; or LEEWAY_NO_DEADLINE
+  double loss_max;             // bounded: fraction that may stay missing, 0 .. 1
+  leeway_delivery spread;      // class of the spread half of an all_reduce
+  leeway_estimator estimator;  // how lossy sums and averages are formed
+  // Codec of the reduce half, or of the only half; NULL = native.
+  const leeway_codec_options* codec;
+  const leeway_codec_options* spread_codec;  // codec of the spread half; NULL = the same as `codec`
+  const leeway_scalar* factor;               // this rank's factor for LEEWAY_PREMUL_SUM; NULL = 1
   double weight;                             // units of work behind this rank's contribution
   const double* owner_weights;               // one for each rank, replaces weight; may be NULL
   size_t owner_weight_count;                 // length of owner_weights
   uint32_t tag;                              // messages only
-  int32_t confirm_use;                       // flag: wait until owners said what they used
-  const float* control_variate;              // augmented: a guess of the result; may be NULL
-  size_t control_variate_count;              // length of control_variate
-  float* residual;                           // error feedback; NULL for none
-  size_t residual_count;                     // length of residual
-  const leeway_payload_source* source;       // encodes in place of the library; may be NULL
-  // decodes in place of the library; give source and sink or neither. Both structs are copied, but
+  // Flag: wait until owners said which contributions they used.
+  int32_t confirm_use;
+  // For the estimator augmented: a guess of the result; may be NULL.
+  const float* control_variate;
+  size_t control_variate_count;         // length of control_variate
+  float* residual;                      // error feedback; NULL for none
+  size_t residual_count;                // length of residual
+  const leeway_payload_source* source;  // encodes instead of the library; may be NULL
+  // decodes instead of the library; give source and sink or neither. Both structs are copied, but
   // not what their `user` points to
   const leeway_payload_sink* sink;
   int32_t keep_non_finite;  // flag: lossy sums take contributions with infinities and NaNs

@@ -89,7 +89,7 @@ typedef struct leeway_payload_sink {
 // Properties that all blocks of a half share, and some of the call.
 typedef struct leeway_payload_half_info {
   size_t size;               // bytes of this struct
-  leeway_rank rank;          // this rank; keys the random bits of what it encodes
+  leeway_rank rank;          // this rank; keys the random bits of its encoding
   uint16_t reserved;         // 0
   int32_t ranks;             // number of ranks in the call
   leeway_data_type dtype;    // element type of the tensors

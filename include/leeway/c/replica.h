@@ -38,8 +38,8 @@ typedef struct leeway_drift_report {
   double loss;                // fraction of the broadcasts' packets that was lost
   double step_variance;       // variance of one optimizer step
   double step_mean_square;    // squared mean step
-  double gap_mean_square;     // given that one of the two ranks received
-  double age_mean;            // over blocks and broadcasts
+  double gap_mean_square;     // mean square of the gap, given that one of the two ranks received
+  double age_mean;            // mean age over blocks and broadcasts
   uint64_t blocks_refreshed;  // blocks that were requested because of age_max
   uint32_t age_max_seen;      // in versions
   uint32_t age_bins;          // bins that leeway_replica_ages() has

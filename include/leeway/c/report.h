@@ -23,24 +23,25 @@ typedef struct leeway_report_summary {
   uint64_t bytes_sent;        // datagram payload, headers, repairs and copies included
   int64_t gate_ns;            // submission until every needed peer had opened the operation
   int64_t reduce_ns;          // submission until this rank's shard was settled
-  int64_t spread_ns;          // from there to completion
+  int64_t spread_ns;          // from the settling of this rank's shard until completion
   int64_t total_ns;           // submission until completion
   int32_t deadline_cut;       // flag: a deadline ended the operation, here or on a peer
   int32_t complete;           // flag: nothing of this rank's result is missing
   uint64_t elements_missing;  // result elements that no packet brought
-  uint64_t elements_untouched;        // elements of our shard without any contributed weight
-  uint32_t contributions_fetched;     // contributions lost as a whole, then fetched by asking again
-  uint32_t contributions_missing;     // peers from which no contribution arrived in time
-  leeway_estimator estimator;         // as asked for
-  uint32_t contributors_min;          // contributors of the packet that has the fewest
-  double contributors_mean;           // mean over packets
-  double variance_estimate;           // variance of a result element due to loss; NaN if not known
-  int32_t noise_measured;             // flag: the noise_ members below are valid
-  int32_t reserved;                   // 0
-  double noise_gradient_mean_square;  // mean square of the true gradient
-  double noise_dispersion;            // variance of one rank's contribution around it
+  uint64_t elements_untouched;  // elements of our shard without any contributed weight
+  // Contributions lost as a whole and then fetched by asking again.
+  uint32_t contributions_fetched;
+  uint32_t contributions_missing;      // peers from which no contribution arrived in time
+  leeway_estimator estimator;          // as asked for
+  uint32_t contributors_min;           // contributors of the packet that has the fewest
+  double contributors_mean;            // mean over packets
+  double variance_estimate;            // variance of a result element due to loss; NaN if not known
+  int32_t noise_measured;              // flag: the noise_ members below are valid
+  int32_t reserved;                    // 0
+  double noise_gradient_mean_square;   // mean square of the true gradient
+  double noise_dispersion;             // variance of one rank's contribution around it
   double noise_quantisation_variance;  // variance that encoding adds to the average
-  // mean square distance of the average to gain times the average without loss
+  // Mean square distance between the average and `noise_gain` times the average without loss.
   double noise_loss_variance;
   double noise_loss;    // fraction of the reduce half's packets that is missing
   double noise_gain;    // fraction of the gradient that is in the result
@@ -64,7 +65,7 @@ typedef struct leeway_peer_report {
   int32_t missed;      // flag: the peer used none of our packets
   uint64_t expected;   // packets that this peer was to send us
   uint64_t arrived;    // distinct packets accepted before settling
-  uint64_t repaired;   // arrived ones accepted on a repair pass, or computed from parity
+  uint64_t repaired;   // those of `arrived` that came on a repair pass or were computed from parity
   uint64_t duplicate;  // copies of a packet already held
   uint64_t late;       // packets that arrived after settling
   uint64_t sent;       // packets that we sent this peer, repairs and copies included

@@ -14,8 +14,8 @@ using collective::OperationSpec;
 
 Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
     : options_(options), channels_(std::move(channels)) {}
-// In the child of a fork, its channels belong to the parent: threads, locks, and a socket that both
-// have. So it leaks them there.
+// A channel in a forked child belongs to the parent: its threads, its locks, and a socket that both
+// processes have. So the destructor leaks the channels there.
 Communicator::~Communicator() {
   if (channels_->forked())
     (void)new (std::nothrow) std::shared_ptr<internal::Channels>(std::move(channels_));

@@ -42,7 +42,7 @@ struct ComputeBudget::Impl {
   Communicator& communicator;
   const ComputeBudgetOptions options;
   StepGate gate;
-  std::optional<ThresholdAgreement> agreement;  // set if anything is exchanged
+  std::optional<ThresholdAgreement> agreement;  // set if ranks exchange anything
   std::vector<Work> exchange;                   // in flight
   ComputeCounts global;
   std::uint64_t exchanges = 0;
@@ -76,8 +76,7 @@ struct ComputeBudget::Impl {
     return stop;
   }
 
-  // Exchanges are handled before the step's clock starts. The window's wall time ends where that
-  // starts.
+  // Handles exchanges before the step's clock starts. The window's wall time ends at that moment.
   bool begin_step() {
     const std::uint64_t step = gate.steps_begun();
     const Stage due = agreement ? agreement->due(step) : Stage::none;

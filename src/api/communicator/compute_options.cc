@@ -15,7 +15,8 @@ using budget::kMicroBatchesMax;
 using budget::kWindowStepsMax;
 using budget::ThresholdAgreement;
 
-constexpr Duration kPatience = std::chrono::seconds(1);  // at least, for ranks that start late
+// Waits at least this long, for ranks that start late.
+constexpr Duration kPatience = std::chrono::seconds(1);
 
 Status validate(Rank self, const ComputeBudgetOptions& options) {
   if (options.micro_batches < 1 || options.micro_batches > kMicroBatchesMax) {

@@ -7,8 +7,8 @@
 
 #include "base/marks.h"
 #include "base/philox.h"
-#include "communicator/joining.h"
 #include "communicator/datagram_route.h"
+#include "communicator/joining.h"
 #include "communicator/memory_sharing.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"

@@ -38,8 +38,8 @@ Status LateWork::add_to(std::span<float> gradient, CollectiveOptions& options) {
   return Status();
 }
 
-// Swaps the kept and the fresh gradient of one owner's shard. If the owner missed the kept one,
-// both go out together. A rank without fresh units of work has no gradient, whatever its buffer
+// Swaps the kept and the fresh gradient of one owner's shard. If the owner missed the kept one, the
+// sum of both goes out. A rank without fresh units of work has no gradient, whatever its buffer
 // holds.
 void LateWork::carry(std::span<float> gradient, Rank owner, bool fresh_has_units) {
   const schedule::Shard shard =

@@ -18,7 +18,7 @@ bool may_share_memory(const Options& options);
 // Returns the description of a new endpoint for other ranks. It shares no memory if this host has
 // no shared memory.
 rendezvous::MemoryPlace new_memory_place();
-// Returns the reason why it would share none; ok if it does.
+// Returns why new_memory_place() would share no memory; ok if it would.
 Status check_memory();
 
 // Adds memory beside `wide`, for peers that are met from now on. `mixed` points to the result. If

@@ -22,20 +22,20 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
  public:
   using Outcome = Result<std::unique_ptr<Communicator>>;
 
-  // Makes it on a thread of its own.
+  // Makes the communicator on a thread of its own.
   void run(std::function<Outcome(std::stop_token)> make);
-  // The first outcome counts. A communicator that comes too late is aborted.
+  // Ends the call. Only the first outcome counts; a communicator that comes too late is aborted.
   void finish(Outcome outcome);
 
   bool done() const { return done_.load(std::memory_order_acquire) || forked(); }
   void on_done(Callback callback);
   Outcome wait();
   void abort();
-  // Drops a state that nothing asks for any more. Returns when its thread has ended, unless it is
+  // Drops a state that no handle uses any more. Returns when its thread has ended, unless it is
   // this one.
   static void drop(std::shared_ptr<PendingState> state);
 
-  // Operation of a split, with which a waiting thread helps; else null. Set before any thread
+  // Operation of a split, with which a waiting thread helps; otherwise null. Set before any thread
   // waits.
   std::shared_ptr<WorkState> work;
 

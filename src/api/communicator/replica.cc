@@ -24,7 +24,8 @@ constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 }  // namespace
 
 struct Replica::Impl {
-  std::weak_ptr<internal::Channels> channels;  // the communicator's, which may go first
+  // Channels of the communicator, which may be destroyed first.
+  std::weak_ptr<internal::Channels> channels;
   const protocol::EndpointConfig config;
   std::span<float> parameters;
   ReplicaOptions options;
@@ -122,8 +123,8 @@ struct Replica::Impl {
     spec.ledger = ledger.begin_broadcast();
     auto report = run(spec);
     Status status = report.ok() ? note_arrivals(*report, delivery) : report.status();
-    // Counted whatever the outcome: ranks whose broadcasts end differently must go on making the
-    // same calls.
+    // Counts the broadcast whatever its outcome: ranks whose broadcasts end differently must go on
+    // making the same calls.
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
       const Status measured = measure_drift();
@@ -144,7 +145,7 @@ struct Replica::Impl {
     return ledger.finish_broadcast(options.deadline);
   }
 
-  // Every rank tells every other its values at the sampled places, and how old they are.
+  // Each rank tells all others its values at the sampled places, and their ages.
   Status measure_drift() {
     const std::size_t count = samples.size();
     std::vector<float> mine(2 * count);
@@ -172,7 +173,7 @@ struct Replica::Impl {
     return Status();
   }
 
-  // Adds pairs of ranks of which exactly one received the last broadcast.
+  // Adds the gaps between pairs of ranks of which exactly one received the last broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
     for (Rank fresh = 0; fresh < config.size; ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;

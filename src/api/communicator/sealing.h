@@ -19,9 +19,9 @@ Status check_sealing(const Options& options);
 std::unique_ptr<transport::SealedTransport> seal_transport(
     std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
 
-// Adds these ranks to those for which it seals; `slots`: by rank. Processes that have proved
-// themselves keep their keys, which belong to pairs of processes and to their `lane`, and not to
-// groups.
+// Adds these ranks to those for which the transport seals; `slots`: by rank. Processes that have
+// proved themselves keep their keys, which belong to pairs of processes and to their `lane`, and
+// not to groups.
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
                  std::uint8_t lane, transport::SealedTransport& sealed);
 

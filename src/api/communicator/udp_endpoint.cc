@@ -64,7 +64,8 @@ class OpenSocket final : public rendezvous::Candidate {
   const TransportLimits& limits() const override { return udp_().limits(); }
   void allow_marks() override { udp_().allow_marks(); }
 
-  // UdpEndpoint::meet() and driver() take the place of the rest.
+  // Not used here: UdpEndpoint::meet() and driver() do the work of connect() and the functions
+  // below.
   Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {
     return Status::error(StatusCode::kUnsupported, "a shared socket joins no multicast group");

@@ -35,7 +35,7 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
     UdpEndpoint& endpoint() { return *endpoint_; }
-    // The endpoint's, with the group's secrets. Null without a secret.
+    // The endpoint's identity, with the group's secrets. Null without a secret.
     const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
 
    private:
@@ -54,9 +54,9 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
 
   // Returns the candidate that describes this endpoint to the other ranks.
   std::unique_ptr<rendezvous::Candidate> candidate();
-  // Description for other ranks of this host.
+  // Description of this endpoint for other ranks of this host.
   const rendezvous::MemoryPlace& memory() const { return memory_; }
-  // Random; all groups know this process's endpoint by it.
+  // A random number by which all groups know this process's endpoint.
   std::uint64_t process() const { return process_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
   // Returns a function that is true if trains leave as one message. Only the thread that drives may
@@ -65,13 +65,13 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
     return [&udp = *udp_] { return udp.segmentation(); };
   }
 
-  // The process is reached at another address than the socket's. Opens a new socket there with the
-  // old one's port, keys and name. Returns kUnavailable if groups use the old one already, or the
-  // port is taken there.
+  // Call it if the process is reached at another address than the socket's. Opens a new socket
+  // there with the old one's port, keys and name. Returns kUnavailable if groups use the old one
+  // already, or the port is taken there.
   Status move_to(const Options& options, const asio::ip::address& address);
 
-  // A group has chosen a congestion control that this endpoint was opened without. From now on it
-  // paces all groups of the process, including earlier ones: they share the link.
+  // Call it when a group has chosen a congestion control that this endpoint was opened without.
+  // From now on it paces all groups of the process, including earlier ones: they share the link.
   void pace(const Options& options);
 
   // Returns lane 1 or up of this endpoint, which is opened at the first call. All groups on the
@@ -99,17 +99,18 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
       const Options& options, const asio::ip::address& address,
       std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
 
-  // With a secret a process is its key, and nothing else: two slots of one key would seal with the
+  // With a secret, only the key identifies a process: two slots with one key would seal with the
   // same nonces.
   struct Process {
-    std::uint64_t number = 0;  // zero with a secret
+    std::uint64_t number = 0;  // number of the process; zero with a secret
     keys::Key public_key{};    // zero without one
     // NOLINTNEXTLINE(modernize-use-nullptr): what the comparison compares with
     friend auto operator<=>(const Process&, const Process&) = default;
   };
 
   std::shared_ptr<driving::Driver> driver_;
-  transport::UdpTransport* udp_;  // owned by the driver; needs a Session, except for constants
+  // Owned by the driver; all members but constants may be used only during a Session.
+  transport::UdpTransport* udp_;
   const std::uint64_t process_;
   const std::shared_ptr<const keys::OwnIdentity> identity_;  // not set without a secret
   const rendezvous::MemoryPlace memory_;

@@ -97,7 +97,7 @@ void AnySource::on_wake(Instant now) {
 // lost, and then only reports tell of those messages.
 void AnySource::ask(Instant now) {
   // The last datagrams of ranks that left may have been heard just now. So receives fail only at
-  // the second look.
+  // the second check.
   if (std::exchange(alone_, endpoint_.all_gone()) && alone_) return fail_all(now);
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);

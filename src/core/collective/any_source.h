@@ -1,6 +1,6 @@
-// Receives from any rank. Each waits until a message of its tag is heard for which no receive is
-// posted. It is then posted for the rank that sent the message. Later receives of the same tag wait
-// behind it.
+// Receives from any rank. Each receive waits until a message of its tag is heard for which no
+// receive is posted. The receive is then posted for the rank that sent the message. Later receives
+// of the same tag wait behind it.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class AnySource {
   Instant deadline_at_ = Instant::infinite_future();      // no later than their earliest deadline
   Instant ask_at_ = Instant::infinite_future();
   std::uint32_t tries_ = 0;
-  bool alone_ = false;  // all other ranks were gone when ranks were last to be asked
+  bool alone_ = false;  // all other ranks were gone at the latest call of ask()
 };
 
 }  // namespace leeway::collective

@@ -34,7 +34,7 @@ bool AutomaticCodec::on_start(const Request& request) {
   return false;
 }
 
-// Adds to the sums, because a start that finds no room is tried again.
+// Adds to the exchange's sums and does not replace them: a start that finds no room is tried again.
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;
@@ -82,7 +82,7 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
     fit_.add(contribution.subspan(at, kRun));
 }
 
-// Ignores a step whose gradient overflowed: it tells nothing about the others.
+// Ignores a step whose gradient overflowed: it says nothing about other steps.
 void AutomaticCodec::observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
   if (!std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;

@@ -49,7 +49,7 @@ class AutomaticCodec {
     Request request;
     std::array<double, estimate::LognormalFit::kSums + 4> sums{};
   };
-  // Weighted by elements, so that shards of all ranks count alike.
+  // Sums weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
     // Mean square of the contributions, times their share in the result's noise.
@@ -62,8 +62,8 @@ class AutomaticCodec {
   void hand_over(Exchange& exchange);
 
   std::uint64_t next_number_ = 0;
-  CodecOptions choice_{
-      Codec::fp8_e4m3_block};  // before anything is known: little noise on any gradient
+  // Before anything is known, the choice is a codec with little noise on any gradient.
+  CodecOptions choice_{Codec::fp8_e4m3_block};
   estimate::LognormalFit fit_;
   NoiseSums noise_;
   std::deque<std::unique_ptr<Exchange>> exchanges_;  // not yet applied

@@ -14,19 +14,19 @@ namespace leeway::collective {
 // Copy of the caller's Blocks. It is not checked before fault() is called.
 class BlockList {
  public:
-  // Even blocks, which need no list.
+  // Makes even blocks, which need no list.
   BlockList() = default;
   explicit BlockList(const Blocks& blocks);
 
   bool uneven() const { return uneven_; }
   std::size_t size() const { return counts_.size(); }
-  // In elements.
+  // Returns the number of elements.
   std::size_t count(Rank rank) const { return counts_[rank]; }
   std::size_t offset(Rank rank) const { return offsets_[rank]; }
   // Elements of all blocks together.
   std::size_t total() const;
   std::size_t longest() const;
-  // Differs for lists of different lengths, whatever their places. Never 0 or wire::kUnevenPairs.
+  // Digest of the blocks' lengths, whatever their places. Never 0 or wire::kUnevenPairs.
   std::uint32_t digest() const;
 
   // Returns why these are not blocks of `ranks` ranks in a buffer of `elements` elements; null if

@@ -39,8 +39,8 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
   enqueue(now, request, may_start);
 }
 
-// A collective that is refused here still takes its place, and peers are told. Otherwise this rank
-// would be one call ahead of them for ever.
+// A collective that is refused here still takes its place, and peers are told of it. Otherwise this
+// rank would stay one call ahead of them for ever.
 void Engine::refuse(Instant now, Request& request, const Status& why, bool may_start) {
   if (!is_collective(request.spec.kind)) return request.finish(why, now);
   request.spec.forfeit = std::make_shared<const Status>(why);
@@ -122,14 +122,15 @@ bool Engine::start(Instant now, Request& request) {
   }
   const bool exchange = automatic_.on_start(request);
   if (!begin(now, request, number)) return false;
-  if (exchange && number) ++*unplaced_;  // the call that it goes before has the same place
+  // The exchange and the call that it precedes have the same place.
+  if (exchange && number) ++*unplaced_;
   payloads_open_ += request.payload != nullptr;
   return true;
 }
 
 bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
   // The list is searched from the front, so that the memory of recent operations is reused while it
-  // is in the cache. Only as many operations are made as were ever open together.
+  // is in the cache. So there are never more operations than were open at the same time.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request, number);
   }
@@ -137,8 +138,8 @@ bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> n
   return operations_.back()->begin(now, request, number);
 }
 
-// Tells source and sink how the operation is cut, within the call that asks for it. The operation's
-// number is its place in the order of submission.
+// Tells source and sink how the operation is cut. This happens within the call that submits it. The
+// operation's number is its place in the order of submission.
 Status Engine::agree_on_payload(Request& request) {
   const CollectiveOptions& options = request.spec.options;
   OperationPlan plan;

@@ -16,7 +16,7 @@ namespace leeway::collective {
 
 class Engine {
  public:
-  // `watcher` hears of the operations' memory that datagrams are gathered from; it may be null.
+  // `watcher` is told from which memory of operations datagrams are gathered; it may be null.
   explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr)
       : Engine(config, {}, watcher) {}
   // Uses paths that other communicators use, too (protocol/endpoint.h).
@@ -25,10 +25,10 @@ class Engine {
 
   // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones.
   // Messages (send/recv) do not wait. A request that fails its checks is done at once, and sends
-  // nothing. Only a collective then still takes its place, fails there, and peers are told.
-  // `request` must stay valid until done. With may_start = false it is queued in any case, and
-  // on_wake(now, false) does not start it, because memory of finished operations is still being
-  // read.
+  // nothing. If it is a collective, it still takes its place in the order and fails there, and
+  // peers are told. `request` must stay valid until done. With may_start = false it is queued in
+  // any case, and on_wake(now, false) does not start it, because memory of finished operations is
+  // still being read.
   void submit(Instant now, Request& request, bool may_start = true);
 
   // Datagrams, time and trains, as in protocol/endpoint.h.
@@ -42,7 +42,7 @@ class Engine {
     return endpoint_.poll_train(now, out, what);
   }
   std::optional<Instant> next_wake() const;
-  // The same; infinite future if never.
+  // The same as next_wake(), but the infinite future if there is nothing to wake for.
   Instant wake_at() const {
     const Instant at = std::min(endpoint_.wake_at(), any_source_.wake_at());
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());

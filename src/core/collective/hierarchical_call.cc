@@ -172,7 +172,7 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
   add(Tier::spread, piece, std::move(spread));
 }
 
-// A tally, because each rank of a site knows only what its own hop across lacks.
+// Adds a tally, because each rank of a site knows only what its own hop across lacks.
 void HierarchicalCall::add_tally() {
   tallies_.resize(kTallies * per_site());
   brought_.assign(per_site(), true);
@@ -206,7 +206,7 @@ void HierarchicalCall::plan_reduce_scatter() {
       leg_spec(OperationKind::reduce_scatter, {partials_.data(), sites * block, spec_.input.dtype},
                spec_.output);
   across.options = across_options();
-  // The parts for the blocks of our counterparts.
+  // Gathers the parts for our counterparts' blocks.
   const auto gather = [&](std::span<const float> whole, std::vector<float>& part) {
     for (const Rank rank : sites_.across())
       part.insert(part.end(), whole.begin() + static_cast<std::ptrdiff_t>(rank * block),
@@ -310,7 +310,7 @@ void HierarchicalCall::fail(const Status& status, const protocol::Blame& blame) 
   blame_ = blame;
 }
 
-// Returns the rank in the whole group of a rank in the tier's group.
+// Returns the whole group's number of a rank of the tier's group.
 Rank HierarchicalCall::known_as(Tier tier, Rank rank) const {
   if (rank == kNoRank) return kNoRank;
   return tier == Tier::across ? sites_.rank(rank, sites_.place())

@@ -25,7 +25,8 @@
 namespace leeway::collective {
 
 // Communicators that a hierarchical collective goes over. Two of them have the ranks of a site. On
-// each of them ranks begin operations in one order, whatever is done first on another one.
+// each of them all ranks begin operations in the same order; the order between different
+// communicators does not matter.
 enum class Tier : std::uint8_t { reduce = 0, across, spread };
 inline constexpr int kTiers = 3;
 
@@ -63,9 +64,9 @@ class HierarchicalCall {
   Leg* next(Tier tier, Instant now);
   // Returns true if no leg of the tier is left to begin.
   bool through(Tier tier) const;
-  // The leg is over, and its memory free.
+  // Tells the call that the leg is over, and that its memory is free.
   void on_done(const Leg& leg, const Request& request, Instant now);
-  // The call cannot go on. Legs that have not begun only take their places.
+  // Tells the call that it cannot go on. Legs that have not begun then only take their places.
   void fail(const Status& status, const protocol::Blame& blame = {});
   // Replaces the failure of a call that has failed by one that tells more of the reason.
   void explain(const Status& status) { failure_ = status; }
@@ -131,7 +132,7 @@ class HierarchicalCall {
   };
   std::array<double, kTallies> tally_here_{1.0, 0.0, 0.0};
   std::vector<double> tallies_;  // by place, kTallies each; zeros for a rank that was not heard
-  std::vector<bool> brought_;    // by place: some of its part came
+  std::vector<bool> brought_;    // by place: some of that rank's part came
   Status failure_;
   protocol::Blame blame_;
   std::vector<PeerReport> peers_;  // by rank

@@ -228,7 +228,7 @@ void HostPayload::sum(const Task& task) {
   }
 }
 
-// Encodes the chunks of the own block of which the reduced chunk was the last missing part.
+// Encodes those chunks of the own block whose last missing part was the reduced chunk.
 void HostPayload::encode_whole(const PayloadChunk& reduced) {
   const std::size_t end = reduced.first_element + reduced.elements;
   for (std::uint32_t c = 0; c < layout_.chunks(PayloadHalf::spread, layout_.rank); ++c) {

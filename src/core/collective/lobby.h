@@ -24,7 +24,7 @@ class Lobby {
     std::uint32_t epoch;
   };
 
-  // Keeps the datagram. Returns the sender of the datagram that had to go for it.
+  // Keeps the datagram. Returns the sender of the datagram that was dropped for it.
   std::optional<Dropped> put(const wire::Prefix& prefix, Rank slot, ByteSpan datagram);
 
   // Hands over and forgets the datagrams that came for the communicator, in the order of arrival.
@@ -43,7 +43,7 @@ class Lobby {
     std::uint32_t epoch = 0;
     Rank slot = kNoRank;
     wire::PacketType type = wire::PacketType::data;
-    std::vector<std::byte> bytes;  // a free place has none
+    std::vector<std::byte> bytes;  // empty in a free place
   };
 
   Place& place_for(const wire::Prefix& prefix, Rank slot);

@@ -5,7 +5,7 @@
 namespace leeway::collective {
 namespace {
 
-constexpr Rank kOther = 0;  // in the spread's group of one
+constexpr Rank kOther = 0;  // number of the other end, in the spread's group of one
 
 }  // namespace
 

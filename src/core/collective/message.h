@@ -14,7 +14,7 @@ namespace leeway::collective {
 // Reused from message to message.
 class Message final : public protocol::RoundClient {
  public:
-  // Puts itself on `free` when it may be reused; there must be room on it.
+  // The message puts itself on `free` when it may be reused; `free` must have room for it.
   Message(protocol::Endpoint& endpoint, MemoryWatcher* watcher, std::vector<Message*>& free)
       : endpoint_(endpoint), free_(free), spread_(watcher) {}
 

@@ -93,7 +93,8 @@ void MessageGroup::begin(Instant now, Request& outcome) {
 
 void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
-  // A deadline other than the group's is the peer's, and a failure like any other.
+  // A time-out before the group's own deadline comes from the peer's deadline, and is a failure
+  // like any other.
   const bool overdue = code == StatusCode::kDeadlineExceeded && now >= group_deadline(message);
   if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());

@@ -26,9 +26,9 @@ class NoiseMeter {
   }
 
   // Returns true if this packet of `packets` in a shard is measured. All are measured if there are
-  // fewer than 8, else every fourth, eighth or 32nd, and at least two. A packet that came from no
-  // other rank tells nothing. Measuring every eighth of many cost 4 % of a 16 MiB nvfp4 all_reduce
-  // of 4 ranks.
+  // fewer than 8, else every fourth, eighth or 32nd, and at least two. A packet to which no other
+  // rank contributed says nothing. Measuring every eighth of many cost 4 % of a 16 MiB nvfp4
+  // all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;

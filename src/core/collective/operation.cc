@@ -66,7 +66,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     return true;
   }
   if (exchanges()) ask_at_ = now;
-  // Without units of work the input is not a gradient to learn from.
+  // Without units of work, the input is not a gradient from which anything could be learnt.
   const OperationSpec& spec = request.spec;
   if (request.automatic_number && spec.options.weight > 0.0) {
     automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
@@ -156,7 +156,8 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  // One copy of a packet is enough (WIRE 2.12), so the number that came tells little of the link.
+  // One copy of a packet is enough (WIRE 2.12), so the number of packets that came says little
+  // about the link.
   const bool copied = endpoint_.config().paced &&
                       plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
@@ -240,7 +241,8 @@ std::string Operation::missing_of() const {
   return text;
 }
 
-// The spread half promised all of the result. What did not come is zero, which no rank meant.
+// The spread half promised all of the result. Elements that did not come are zeros here, although
+// no rank sent zeros.
 Status Operation::incomplete() const {
   const CollectiveReport& report = request_->report;
   const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
@@ -304,7 +306,8 @@ void Operation::ask_payload(Instant now) {
                             plan_.round.name, payload_.awaited().c_str()));
 }
 
-// The sink hears of the last packets as late as the deadline, so it has as long again.
+// The sink may get the last packets as late as the deadline, so it has the same time once more
+// after that.
 Instant Operation::payload_deadline() const {
   const Instant deadline = plan_.round.deadline;
   if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
@@ -331,8 +334,8 @@ void Operation::report_noise() {
     arrived += flow.arrived_count;
   }
   const CollectiveOptions& options = request_->spec.options;
-  // The control variate and this rank's own contribution tell nothing of what the others would have
-  // brought.
+  // The control variate and this rank's own contribution say nothing about the other ranks' missing
+  // contributions.
   if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);

@@ -31,18 +31,18 @@ class Operation final : public protocol::RoundClient {
   // validated, or be forfeited. `number`: as RoundPlan::number.
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
   bool performs(const Request& request) const { return request_ == &request; }
-  // As Engine::end().
+  // See Engine::end().
   void end(Instant now, const Status& status, const protocol::Blame& blame);
   bool free() const { return round_ == nullptr && request_ == nullptr; }
 
   // Returns true for an operation whose elements are encoded and decoded elsewhere.
   bool exchanges() const { return request_ != nullptr && request_->payload != nullptr; }
-  // Its packets are through, but its source or sink is not done.
+  // Returns true if the packets of the operation are through, but its source or sink is not done.
   bool awaits_payload() const { return exchanges() && outcome_known_; }
   // Asks source and sink which chunks are ready.
   void ask_payload(Instant now);
   Instant ask_payload_at() const { return ask_at_; }
-  // Fails it although its packets are through.
+  // Fails an operation whose packets are through.
   void cancel_payload(Instant now, const Status& status);
 
   // RoundClient

@@ -124,12 +124,13 @@ bool has_own_spread(const OperationSpec& spec) {
 // Codec for the tag. A codec that leaves the bytes of such elements as they are is reported as
 // native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
-  // A stand-in's: the call itself tells the choice.
+  // this is a stand-in: the call itself tells which codec was chosen
   if (options.codec == Codec::automatic) return {};
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
 
-// Options without a meaning in this call are as by default: ranks need not give them alike.
+// Options without a meaning in this call are set to their defaults: ranks may give them
+// differently.
 wire::OperationTag tag_of(const OperationSpec& spec) {
   if (point_to_point(spec.kind)) {
     wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
@@ -414,16 +415,17 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
   return spec.input.count;
 }
 
-// Each to all, a barrier takes N (N - 1) messages. Where ranks share processors, they wait for each
-// other's work: through one rank it is 2 (N - 1), and that saves more than the second hop takes.
-// Between hosts the first way is shorter.
+// If each rank sends to all, a barrier takes N (N - 1) messages; through one rank it takes 2 (N -
+// 1). Where ranks share processors, they wait for each other's work, and fewer messages save more
+// than the second hop takes. Between hosts the direct way takes less time.
 bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
   const bool meets = spec.kind == OperationKind::barrier || is_empty(spec);
   return meets && spec.options.delivery.kind == Delivery::Kind::exact && config.one_host &&
          config.size > 2;
 }
 
-// Without elements ranks only meet, in the call's class: an empty packet from each to each.
+// Makes a call without elements a meeting: each rank sends an empty packet to each other rank, in
+// the call's delivery class.
 OperationSpec as_meeting(const OperationSpec& empty) {
   OperationSpec meeting{.kind = OperationKind::all_gather};
   meeting.input.dtype = meeting.output.dtype = DataType::u8;
@@ -453,8 +455,8 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
   plan_common(spec, endpoint.config(), plan);
   plan.self = endpoint.config().self;
   plan.size = endpoint.config().size;
-  plan.step =
-      context.number;  // the request's sequence counts messages, too: that is each rank's own
+  // Not the request's sequence, which also counts messages and so differs between ranks.
+  plan.step = context.number;
   plan.meter = measures_noise(spec) ? &context.meter : nullptr;
   plan.payload = spec.elsewhere() ? context.payload : nullptr;
   plan_pairs(spec, plan);
@@ -475,7 +477,8 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
   const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
-    if (codec.codec == Codec::automatic) codec = Codec::fp32;  // the longest it may choose
+    // The format with the longest packets among those it may choose.
+    if (codec.codec == Codec::automatic) codec = Codec::fp32;
     const std::size_t fitting =
         codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);
     if (elements <= fitting * std::size_t{limits::kFlowPacketsMax}) continue;

@@ -33,13 +33,13 @@ struct ReductionPlan {
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
-  bool one_pass = false;  // best effort: packets that were passed do not come again
+  bool one_pass = false;  // best effort: a packet does not come again once later ones have come
   // Contributions to a packet that hold an infinity or a NaN count as missing.
   bool finite_only = false;
   std::uint64_t rotation_key = 0;    // key of the order in which all senders walk our shard
   const std::byte* input = nullptr;  // the whole tensor
   std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
-  // For Estimator::augmented: guess of our shard's result. If empty, the own contribution serves.
+  // For Estimator::augmented: guess of our shard's result. If empty, our own contribution serves.
   std::span<const float> control;
   std::span<float> residual;  // error feedback, the whole tensor; empty if none
   // Keep a copy of the input, so that the caller's memory is soon free.
@@ -91,10 +91,10 @@ struct OperationPlan {
   bool sum_payloads = true;
   std::span<const std::uint8_t> intact;
   bool contents = true;  // as OperationSpec
-  // Both key the random bits of codecs and estimators.
+  // Both values key the random bits of codecs and estimators.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  NoiseMeter* meter = nullptr;  // not set if nothing is measured
+  NoiseMeter* meter = nullptr;  // null if nothing is measured
   // Holds the payload if elements are encoded and decoded elsewhere. Null if the library does both.
   PayloadExchange* payload = nullptr;
   std::vector<double> owner_weights;
@@ -139,11 +139,11 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 
 // Fills in `plan` for the endpoint's collective of that number, and puts this rank's own block
 // where it belongs. The request was validated; deadlines count from its submission. The plan's
-// memory serves again.
+// memory is reused.
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan);
-// The same without what a barrier, or a call without elements, does in its stead: how the elements
-// are cut.
+// Plans how the elements are cut into packets. Unlike plan_collective(), it does not turn a barrier
+// or a call without elements into another operation.
 void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::Endpoint& endpoint,
                  const PlanContext& context, OperationPlan& plan);
 // The same for a message (send or recv).

@@ -379,7 +379,7 @@ bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && is_collective(kind));
 }
 
-// (An uneven all_to_all may have elements for some ranks alone.)
+// (An uneven all_to_all may have elements for only some ranks.)
 bool is_empty(const OperationSpec& spec) {
   const bool in_pairs = spec.kind == OperationKind::all_to_all && spec.uneven();
   return is_collective(spec.kind) && spec.kind != OperationKind::barrier && !in_pairs &&

@@ -49,7 +49,8 @@ struct OperationSpec {
   // It only holds its place among the collectives of a channel, and is open until Engine::end().
   // The call itself goes another way.
   bool stands_in = false;
-  // As in wire::OperationTag: how the call goes of which this is a part or the stand-in.
+  // As in wire::OperationTag: how the whole call goes. This operation is a part of it, or stands in
+  // for it.
   std::uint8_t parts = 0;
   // The call that a hop is a part of. Texts name this call.
   struct Whole {
@@ -72,13 +73,14 @@ bool point_to_point(OperationKind kind);  // a message: send or recv
 bool is_collective(OperationKind kind);
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
-// A collective of no elements: of this rank, and of all where these call alike.
+// Returns true for a collective in which this rank has no elements. If all ranks call alike, none
+// has any.
 bool is_empty(const OperationSpec& spec);
 bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy classes are defined for
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);
 
-// Address of element number `element` of such a tensor.
+// Address of element number `element` of a tensor of this type.
 inline std::byte* element_at(const void* data, std::size_t element, DataType type) {
   return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
 }

@@ -29,8 +29,8 @@ class PacketRecovery {
   // The same for an operation without contents: only the length counts.
   ByteSpan lift_nothing(std::size_t bytes) const { return {lifted_.data(), bytes}; }
 
-  // As RoundClient::recover(), for a flow whose full packets have `bytes` bytes. `place(index)`
-  // returns where a packet lies or is to lie.
+  // The same as RoundClient::recover(), for a flow whose full packets have `bytes` bytes.
+  // `place(index)` returns where a packet lies or is to lie.
   template <typename Place>
   void run(const wire::CodeGrid& grid, const protocol::RoundClient::CodedPackets& code,
            std::size_t bytes, Place place) {

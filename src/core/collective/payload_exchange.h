@@ -49,7 +49,8 @@ class PayloadExchange {
     bool spread = false;
     Status fault;  // the source broke its contract
   };
-  // Asks source and sink. Chunks of our own block that became ready are pushed to `available`.
+  // Asks the source and the sink how far they are. Pushes chunks of our own block that became ready
+  // to `available`.
   Progress ask(Instant now, schedule::ChunkQueue& available);
 
   // ---- arriving packets ----

@@ -1,6 +1,6 @@
 // How old a rank's copies of the other ranks' parameters are, in packet-sized blocks, and which of
-// them the next broadcast must bring. The arithmetic of Replica without its communication: the
-// runtime and the simulator both stand on it.
+// them the next broadcast must bring. This is the arithmetic of Replica without its communication.
+// The runtime and the simulator both use it.
 //
 //   ReplicaLedger ledger({.self = rank, .size = size, .elements = n,
 //                         .packet_elements = parameter_packet_elements(codec, datagram_bytes),

@@ -47,7 +47,7 @@ class DecodedSum {
   bool finite() const {
     return empty_ || codec::all_finite(DataType::f32, std::as_bytes(std::span(sum_)));
   }
-  // Writes the tensor's type. A narrower type is rounded to once.
+  // Writes the result in the tensor's type. A narrower type is rounded to once, here.
   void finish(MutableByteSpan result) {
     if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
     const bool in_place = reinterpret_cast<std::byte*>(sum_.data()) == result.data();

@@ -19,7 +19,8 @@ struct Term {
 
 // Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64
 // tensors). Writes the tensor's type; narrower ones are rounded once. Without terms it writes
-// zeros. `result` may be the memory of any native term. Bits depend on the terms alone.
+// zeros. `result` may be the memory of any native term. The bits of the result depend only on the
+// terms.
 //
 // Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
 // before native terms are added. `place` is that of the elements.

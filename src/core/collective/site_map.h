@@ -1,5 +1,5 @@
 // Ranks of a communicator grouped by site, for collectives that go inside sites and between them.
-// Arithmetic alone; the same on all ranks.
+// This is only arithmetic, with the same result on all ranks.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ void add_contributors(const ContributorStats& more, ContributorStats& all) {
   for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
 }
 
-// Means over elements, for slices that hold these shares of them. Unmeasured if some slice has
+// Means over all elements, of which the slices hold these shares. Unmeasured if some slice has
 // losses without an estimate, because that slice lost most.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};

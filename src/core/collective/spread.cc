@@ -177,7 +177,7 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
   return true;
 }
 
-// Decodes into the caller's memory.
+// Decodes a packet into the caller's memory.
 void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index,
                     ByteSpan payload) {
   const std::size_t offset = grid.packet_offset(index);
@@ -187,7 +187,7 @@ void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex ind
                           std::size_t{grid.packet_elements(index)} * element_bytes_});
 }
 
-// Memory of a packet as it came.
+// Returns the memory of a packet in the form in which it came.
 MutableByteSpan Spread::place_of(Rank from, PacketIndex index) {
   const schedule::PacketGrid grid = incoming(from);
   const std::size_t bytes = half().format.encoded_bytes(grid.packet_elements(index));

@@ -29,8 +29,8 @@ class Spread {
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(half().send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(half().receive[peer].elements); }
 
-  // Streaming: the reduction finished these of *its* chunks. Makes the chunks of ours that are now
-  // whole available.
+  // Streaming: the reduction has finished these chunks of its own grid. Makes those chunks of our
+  // block available that are whole now.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Streaming: chunks of our block that are whole, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
@@ -39,7 +39,7 @@ class Spread {
   protocol::Payload payload(Rank to, PacketIndex index, MutableByteSpan scratch);
   bool accept(Rank from, PacketIndex index, ByteSpan payload);
 
-  // As protocol::RoundClient.
+  // See protocol::RoundClient.
   protocol::Payload parity(Rank to, wire::ParityPlace place, MutableByteSpan scratch);
   bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
   ByteSpan lift_parity(Rank from, PacketIndex index);
@@ -47,8 +47,8 @@ class Spread {
 
   // Number of elements of `flows` that no packet brought.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
-  // Zeroes those elements: no gradient came, so none is applied (an all_reduce whose owner fell
-  // silent).
+  // Zeroes those elements: no gradient came, so none must be applied (an all_reduce whose owner
+  // fell silent).
   void clear_missing(std::span<const protocol::ReceiveFlow> flows);
 
  private:
@@ -76,8 +76,9 @@ class Spread {
   std::vector<std::uint32_t> crc_;  // checksums of own packets, where crc_known_ is set
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
-  std::uint32_t reduced_taken_ = 0;         // entries of the reduction's queue that were looked at
-  std::vector<std::uint32_t> chunk_waits_;  // reduction chunks each of our chunks still waits for
+  std::uint32_t reduced_taken_ = 0;  // entries of the reduction's queue that were handled
+  // For each chunk of our block: number of reduction chunks for which it waits.
+  std::vector<std::uint32_t> chunk_waits_;
   // For a coded phase. Encoded packets are kept as they came, since parity is computed from those.
   Arena kept_;
   std::vector<std::size_t> kept_from_;  // by sender: offset of its first packet

@@ -1,8 +1,9 @@
 // How much a path's delay varies by itself.
 //
-// A queue of ours grows and drains over some reports, so its delay lies halfway between those of
-// the reports before and after, except where it turns. The difference from halfway is jitter. Turns
-// are few, and the median of the differences leaves them out.
+// A queue of ours grows and drains over some reports. So each report's delay lies halfway between
+// those of the reports before and after it, except where the queue turns from growing to draining.
+// The difference from halfway is jitter. Turns are few, and the median of the differences leaves
+// them out.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class DelayJitter {
     ++delays_;
   }
 
-  // With fewer reports the median says nothing.
+  // With fewer reports the median is not reliable.
   bool known() const { return delays_ >= kReportsMin; }
   // Standard deviation of one delay.
   Duration deviation() const { return deviation_; }

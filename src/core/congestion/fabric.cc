@@ -12,16 +12,19 @@ constexpr double kTargetMinNs = 10e3;
 constexpr double kStartEnd = 0.5;  // fraction of the target
 
 constexpr int kQuietRounds = 4;         // before the step doubles
-constexpr double kStepMost = 1.0 / 32;  // fraction of the window
+constexpr double kStepMost = 1.0 / 32;  // most that the step becomes, as a fraction of the window
 
-constexpr double kBeta = 0.8;  // times the part of the delay that is above the target
+// The window shrinks by this, times the share of the delay above the target.
+constexpr double kBeta = 0.8;
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
-constexpr double kDrain = 0.7;                     // fraction of the queue
-constexpr double kDrainMin = 0.25;                 // fraction of the rate
-constexpr double kDrainFrom = 2 * kPacketBytes;    // below, the queue ends before we hear
-constexpr double kOverflowPart = 0.5;              // fraction of the queue
-constexpr double kOverflowForgets = 1 + 1.0 / 64;  // factor a round trip: buffers are others', too
+constexpr double kDrain = 0.7;      // fraction of the queue
+constexpr double kDrainMin = 0.25;  // fraction of the rate
+// A shorter queue is gone before its report arrives.
+constexpr double kDrainFrom = 2 * kPacketBytes;
+constexpr double kOverflowPart = 0.5;  // fraction of the queue
+// The remembered overflow grows by this factor each round trip, because others share the buffer.
+constexpr double kOverflowForgets = 1 + 1.0 / 64;
 
 constexpr double kLossMargin = 0.02;
 constexpr double kLostMin = 3;
@@ -29,12 +32,14 @@ constexpr int kJudgedRounds = 8;
 constexpr double kJudgedPackets = 64;
 constexpr double kMarkedGain = 1.0 / 8;
 
-constexpr double kAhead = 1.5;  // windows that may be in flight: reports come by quarters
+// Number of windows that may be in flight, since reports come every quarter of a round trip.
+constexpr double kAhead = 1.5;
 constexpr double kInFlightMin = 2 * kPacketBytes;
-// A longer batch is a queue by itself: with 50 us, a 10 Gb/s link was held at 0.82 of its rate.
+// A longer batch would be a queue by itself: with 50 us, a 10 Gb/s link was held at 0.82 of its
+// rate.
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // fraction of the window
-constexpr double kFirstSeconds = 1e-3;  // until a round trip is known
+constexpr double kFirstSeconds = 1e-3;  // round trip that is assumed until one is known
 // bytes per second: 20 packets a second. On long, wavering round trips, which this controller is
 // not made for, the least window would be one packet in five seconds, and no call would end.
 constexpr double kRateMin = 20 * kPacketBytes;
@@ -88,8 +93,8 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// A small window's round trip has too few packets to tell chance from overflow. So up to
-// kJudgedRounds count together.
+// A small window's round trip has too few packets to distinguish chance from overflow. So up to
+// kJudgedRounds round trips count together.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;
   if (is) overflow_ns_ = tally_.queue_most_ns;

@@ -1,4 +1,4 @@
-// Controller with a rate that the user names, whatever the path says.
+// Controller with a rate that the user names, whatever reports say about the path.
 #pragma once
 
 #include "congestion/controller.h"

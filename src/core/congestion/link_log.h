@@ -37,7 +37,7 @@ class LinkLog {
     departures_.assign(std::min(most_, kFirst), Departure{});
   }
 
-  // `unreported`: number of unreported datagrams, with this one.
+  // `unreported`: number of datagrams not yet reported, including this one.
   void on_sent(std::uint32_t sequence, Departure departure, std::uint32_t bytes,
                std::uint32_t unreported) {
     if (unreported > departures_.size() && departures_.size() < most_) [[unlikely]]
@@ -64,7 +64,7 @@ class LinkLog {
   std::size_t room() const { return most_; }
   bool empty() const { return sent_bytes_ == 0; }
   std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
-  // Call it when nobody will report what is in flight.
+  // Call it when no report will come for the datagrams in flight.
   void write_off() { covered_bytes_ = sent_bytes_; }
 
  private:

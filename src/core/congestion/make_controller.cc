@@ -16,7 +16,7 @@ std::unique_ptr<Controller> make_controller(const Settings& settings) {
       return std::make_unique<Scavenger>();
     case CongestionControl::wan:
       return std::make_unique<Wan>();
-    case CongestionControl::automatic:  // not decided yet: Node::pace() may come
+    case CongestionControl::automatic:  // no choice yet; Node::pace() may follow
       return nullptr;
     case CongestionControl::fabric:
       return std::make_unique<Fabric>();

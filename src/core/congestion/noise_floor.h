@@ -17,7 +17,7 @@ class NoiseFloor {
   // A higher share is never taken for noise: beyond it, losses are in somebody's queue.
   static constexpr double kMax = 0.25;
 
-  // Adds packets of a time at which we did not load the path.
+  // Adds packets from a time at which our own sending did not load the path.
   void teach(double sent, double lost) {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
@@ -69,7 +69,8 @@ class NoiseFloor {
   }
 
  private:
-  // Notes how far packets of one time are from the floor that earlier ones taught.
+  // Records how far the loss of the latest packets differs from the floor that earlier packets
+  // gave.
   void note_spread(double sent, double lost) {
     const double off = std::max(lost, 0.0) - sent * mean();
     squares_ += (off * off - squares_) / kSpreads;
@@ -79,9 +80,11 @@ class NoiseFloor {
 
   static constexpr double kMemoryPackets = 20'000;
   static constexpr double kKnownPackets = 2000;
-  static constexpr double kSpreadPackets = 500;  // from then on there is a mean to differ from
+  // After so many packets there is a mean from which others may differ.
+  static constexpr double kSpreadPackets = 500;
   static constexpr double kSpreads = 16;
-  static constexpr double kKnownVariance = 1;  // one burst among fewer losses says nothing
+  // Least expected variance: with fewer losses, a single burst decides.
+  static constexpr double kKnownVariance = 1;
   static constexpr double kBurstMin = 2;
   static constexpr double kBurstMax = 32;
   static constexpr double kSigmas = 3;

@@ -3,13 +3,14 @@
 namespace leeway::congestion {
 namespace {
 
-// Long beside the pauses of a busy host, short beside what a peer takes to fill a buffer again.
+// Long compared with the pauses of a busy host, and short compared with the time in which a peer
+// fills a buffer again.
 constexpr Duration kWindow = std::chrono::milliseconds(100);
 // The number of a dropped datagram is missed when its sender's next datagram arrives. It is never
 // missed if the datagram was the last one, a copy, or junk.
 constexpr Duration kPendingMost = std::chrono::seconds(1);
 constexpr Duration kFreeAfter = std::chrono::seconds(10);
-constexpr double kKeep = 0.95;       // fraction of what the host takes
+constexpr double kKeep = 0.95;       // fraction of the rate at which the host reads
 constexpr double kSlackFirst = 0.5;  // fraction of the buffer
 constexpr double kSlackLeast = 1.0 / 16;
 constexpr double kGrow = 1.25;  // factor for a window without drops
@@ -38,7 +39,7 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   }
   const std::uint64_t dropped = drops - drops_seen_;
   drops_seen_ = drops;
-  if (!looked_) {  // the time before is unknown
+  if (!looked_) {  // the time before that is unknown
     looked_ = true;
     window_began_ = now;
     return;

@@ -1,14 +1,14 @@
-// Room in a receiver's own socket: tells peers how many of their datagrams it dropped, and limits
-// how much they may have in flight.
+// Room in a receiver's own socket: tells peers how many of their datagrams the socket dropped, and
+// limits how much they may have in flight.
 //
 // The system counts drops for a socket, and not for its senders. Each sender's datagrams are
 // numbered, so the receiver knows how many of each are missing. Drops are shared out in proportion
 // to the missing datagrams, and no peer is told of more than it misses. Peers then know that the
 // network did not lose these.
 //
-// Until the first drop nothing is limited. From then on, all peers together may have in flight what
-// the host took in a round trip, plus a part of the buffer. Both grow while nothing is dropped, and
-// after ten seconds without drops there is no limit any more.
+// Until the first drop nothing is limited. From then on, all peers together may have as much in
+// flight as the host read in a round trip, plus a part of the buffer. Both grow while nothing is
+// dropped, and after ten seconds without drops there is no limit any more.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class ReceiveRoom {
   double arrival_rate_ = 0;  // bytes per second, in the last window
   std::size_t active_ = 0;   // peers, in this window
   std::size_t sharing_ = 1;  // peers, in the last window
-  double rate_ = 0;          // bytes per second that the host takes
+  double rate_ = 0;          // bytes per second that the host reads
   double slack_ = 0;         // bytes of the buffer; 0 if not limited
   Instant cut_at_{0};
   Instant adapted_at_{0};

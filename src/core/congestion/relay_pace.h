@@ -1,6 +1,6 @@
 // Pace of datagrams through one relay: the rate at which the relay says that it passes them on
-// (WIRE 9.10). It is a pace beside the uplink's: it does not slow what goes to other peers. It also
-// bounds a rate that the user names (fixed.h).
+// (WIRE 9.10). It applies in addition to the uplink's pace, and does not slow traffic to other
+// peers. It also bounds a rate that the user names (fixed.h).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace leeway::congestion {
 
 class RelayPace {
  public:
-  // A relay that says nothing more for this time does not limit any more.
+  // If a relay says nothing more for this time, it no longer limits the pace.
   static constexpr Duration kRemembered = std::chrono::seconds(10);
-  // Time that a host that woke late may make up for. Relays tolerate 50 ms of their whole share.
+  // A host that woke late may catch up by this time. Relays tolerate 50 ms of their whole share.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
 
   void limit(Instant now, std::uint64_t bytes_per_second) {

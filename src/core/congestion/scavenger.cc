@@ -7,8 +7,8 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetMostNs = 60e6;
-// Fraction of the longest queue while packets overflowed. Others who fill a short queue must be
-// noticed before it overflows.
+// Fraction of the longest queue while packets overflowed. With a short queue, other flows that fill
+// it must be noticed before it overflows.
 constexpr double kTargetPart = 0.25;
 constexpr double kTargetLeastNs = 0.5e6;
 constexpr double kSlowStartEnd = 0.75;  // fraction of the target

@@ -2,10 +2,11 @@
 // (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
 //
 // The window holds a queue of 60 ms at most, so that anyone else who fills the queue pushes it
-// away. In a shorter queue it holds a quarter of what that held when packets overflowed. Slow start
-// ends at three quarters of this target. From time to time the window goes down to two packets for
-// two round trips, to see the path without its own queue. The time between two such slowdowns is
-// fifteen times the length of the last one. Loss beyond the noise floor halves the window.
+// away. If the longest queue is shorter, the window holds a quarter of the queue at which packets
+// overflowed. Slow start ends at three quarters of this target. From time to time the window goes
+// down to two packets for two round trips, to see the path without its own queue. The time between
+// two such slowdowns is fifteen times the length of the last one. Loss beyond the noise floor
+// halves the window.
 #pragma once
 
 #include "congestion/controller.h"

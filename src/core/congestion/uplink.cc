@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kNoLink = SIZE_MAX;
 
-// A lane waits a quarter of a quantum's time for the lane that has the turn. The bundle makes up
-// for half a quantum's time, so no capacity is lost.
+// A lane waits a quarter of a quantum's time for the lane that has the turn. The bundle catches up
+// by half a quantum's time, so no capacity is lost.
 constexpr int kTurnPatience = 4;
 
 }  // namespace
@@ -21,7 +21,7 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    bool told = false;      // woken for its turn since it was held back; the socket may be full
+    bool told = false;      // was woken for its turn since it was held back; its socket may be full
   };
 
   explicit Shared(std::unique_ptr<Controller> controller) : bundle(std::move(controller)) {}
@@ -29,13 +29,13 @@ struct Uplink::Shared {
   bool waits(std::size_t lane) const {
     return std::find(waiting.begin(), waiting.end(), lane) != waiting.end();
   }
-  // The bundle's held-back flag is as the latest lane set it. Set it again while any lane waits.
+  // Each lane overwrites the bundle's held-back flag. This sets it again while any lane waits.
   void remind() {
     if (!waiting.empty()) bundle.note_held_back();
   }
 
   std::mutex mutex;
-  std::atomic<bool> by_many{false};  // set by the second lane; a lane alone takes no lock
+  std::atomic<bool> by_many{false};  // set by the second lane; a single lane takes no lock
   UplinkBundle bundle;
   std::size_t links = 0;
   std::vector<Lane> lanes;
@@ -58,7 +58,8 @@ class Uplink::Guard {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Wakes the other waiting lanes when it goes, if the bundle opens earlier than at its start.
+// Its destructor wakes the other waiting lanes if the bundle opens earlier than when the object was
+// made.
 class Uplink::Opening {
  public:
   Opening(Shared& shared, std::size_t lane, bool many)
@@ -207,8 +208,8 @@ void Uplink::on_wake(Instant now) {
   if (guard.many() && now >= turn_at()) shared_->lanes[lane_].told = true;
 }
 
-// When this lane may send what it held back. Infinite future if it held nothing back, or if only a
-// report can open the bundle.
+// Returns when this lane may send the datagrams that it held back. Infinite future if it held none
+// back, or if only a report can open the bundle.
 Instant Uplink::turn_at() const {
   const Instant opens_at = shared_->bundle.opens_at();
   if (!shared_->waits(lane_) || opens_at == Instant::infinite_future())

@@ -5,9 +5,8 @@
 // peer: each lane numbers its datagrams and has reports of its own. Lanes that wait send in turn,
 // one batch each.
 //
-// Lanes have threads of their own, so a lock protects what they share; a node alone never takes it.
-// Times that lanes read from one clock may arrive in another order than they were read in. The
-// later one counts.
+// Lanes have threads of their own, so a lock protects their shared state; a single node never takes
+// it. Times that lanes read from one clock may arrive here in another order. The later one counts.
 #pragma once
 
 #include <functional>
@@ -20,20 +19,22 @@ namespace leeway::congestion {
 
 class Uplink {
  public:
-  // The uplink of a single node, until further lanes share it.
+  // Makes the uplink of a single node, until further lanes share it.
   explicit Uplink(std::unique_ptr<Controller> controller);
-  // The uplink of a further lane. `first` is not null, and nobody else calls it meanwhile.
+  // Makes the uplink of a further lane. `first` is not null, and no other thread calls it
+  // meanwhile.
   explicit Uplink(Uplink* first);
-  // Writes off what this lane has in flight.
+  // Writes off this lane's datagrams in flight.
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  // `wake` is called when data that this lane held back may leave earlier than next_wake() said.
-  // The thread that uses another lane's uplink calls it. It must not call any uplink.
+  // Sets `wake`, which is called when data that this lane held back may leave earlier than
+  // next_wake() said. A thread that uses another lane's uplink calls it, and it must not call any
+  // uplink.
   void wake_by(std::function<void()> wake);
 
-  // As UplinkBundle's functions, with this node's slots in place of links.
+  // The same as UplinkBundle's functions, with this node's slots instead of links.
   void make_link(std::size_t slot, std::size_t datagrams);
   bool open(Instant now);
   std::size_t quantum_bytes() const;

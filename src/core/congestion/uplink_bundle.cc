@@ -5,23 +5,23 @@
 namespace leeway::congestion {
 namespace {
 
-// A batch of a quarter of a millisecond is short beside any queue that matters, and long enough for
-// segmentation offload on a fast link.
+// A batch of a quarter of a millisecond is short compared with any queue that matters, and long
+// enough for segmentation offload on a fast link.
 constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
 // A host that wakes late catches up by half a quantum. On a long path it catches up by more, since
 // a busy host sleeps longer than a batch takes. A 32nd of the round trip is half of the queue that
-// `wan` allows; a millisecond made shallow queues overflow. Four ranks on two cores (tools/wan_lab,
-// 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when it was half a quantum everywhere, 216 at 10
-// % loss; 151 and 192 with 0.6 ms.
+// `wan` allows; with a millisecond shallow queues overflowed. Four ranks on two cores
+// (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when catching up was half a
+// quantum everywhere, and 216 at 10 % loss; with 0.6 ms these were 151 and 192.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
-// A shorter time without an answer is no silence: a busy host answers late.
+// A shorter time without an answer does not count as silence: a busy host answers late.
 constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
-// Two packets a second may ask even without an answer, so that a peer that is back is noticed at
-// once.
+// While a peer does not answer, two packets a second may still ask, so that its return is noticed
+// at once.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
 // A peer is in the same house if it is nearer than kNear, and kNearer times nearer than another.
 // The bottleneck that the controller is for does not lie between.
@@ -68,8 +68,8 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A controller that names its quantum is for short paths. A path does not count as long before its
-// round trip is known.
+// A controller that sets its own quantum is for short paths. Before its round trip is known, a path
+// does not count as long.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
   if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
@@ -135,8 +135,8 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
 }
 
-// With many links that are sent to in turn, the last question to some is lost. What is in flight
-// there would fill the window, so it is written off.
+// With many links that are sent to in turn, the last question to some of them is lost. Their
+// datagrams in flight would fill the window, so these are written off.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -215,8 +215,8 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Queues of the uplink delay all links. A queue that delays one link alone is at its peer, where
-// others' bursts meet. Links that are much shorter may not pass the bottleneck at all.
+// Queues of the uplink delay all links. A queue that delays only one link is at that link's peer,
+// where other senders' bursts meet. Links that are much shorter may not pass the bottleneck at all.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
   // In a short round trip few links report.
@@ -229,7 +229,7 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
-// The least jitter of all links: a queue at one peer changes the delays of its link alone.
+// The least jitter of all links: a queue at one peer changes only the delays of that peer's link.
 Duration UplinkBundle::jitter() const {
   Duration least = Duration::max();
   for (const Link& link : links_) {
@@ -269,7 +269,8 @@ void UplinkBundle::govern(Link& at, const Sample& sample) const {
                          .senders = std::max<std::size_t>(links_made_, 1)});
 }
 
-// WIRE 3.15, RFC 9000 13.4.2: marks count as long as the counts agree with what was sent.
+// WIRE 3.15, RFC 9000 13.4.2: marks are believed as long as their counts agree with the number of
+// datagrams sent.
 std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
                                        std::uint32_t received) const {
   const std::uint32_t unmarked = arrivals.ect - at.ect;
@@ -314,12 +315,12 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   asks_ = 0;
   heard_at_ = now;
   held_back_ = false;
-  if (trust_ < 1) free_at_ = std::min(free_at_, now);  // silence had put it off
+  if (trust_ < 1) free_at_ = std::min(free_at_, now);  // silence had put off the next batch
   trust_ = 1;
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();
 
-  // A peer that reports more than was sent to it makes its path no faster.
+  // Even if a peer reports more than was sent to it, its path is not taken to be faster.
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
@@ -340,7 +341,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   judge_nearness(at);
   if (at.near || awaits_first_report(now)) return take_pace();
   if (questions_.by_share && sample.rtt < rtt_ / 8)
-    rtt_ = sample.rtt;  // the assumed value is far off
+    rtt_ = sample.rtt;  // the assumed round trip is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
   // Clocks differ by an unknown constant. The least delay holds it as well, so it cancels.
@@ -372,7 +373,8 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   take_pace();
 }
 
-// A time without answers counts as silence if it is longer than this. A busy host answers late.
+// Returns how long peers may leave questions unanswered before that counts as silence. A busy host
+// answers late.
 Duration UplinkBundle::patience() const {
   return std::max(stuck_for(), kPatienceLeast);
 }

@@ -81,29 +81,29 @@ class UplinkBundle {
   // and before the window is full, when nothing else would bring a report.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
-  // Returns how many datagrams may be in flight to the peer, by its grant, the queue at it, and a
-  // window of 1 MiB if it is near. They are taken to be as long as the longest that was sent to it.
-  // Returns UINT32_MAX if nothing limits them.
+  // Returns how many datagrams may be in flight to the peer. The limits are its grant, the queue at
+  // the peer, and a window of 1 MiB if it is near. Each datagram counts with the length of the
+  // longest one sent to the peer. Returns UINT32_MAX if nothing limits them.
   std::uint32_t datagrams_granted(std::size_t link) const;
-  // The caller drops a report that a later one overtook.
+  // The caller must drop a report that a later one overtook.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
-  // Call it when the peer has moved. All measurements of its link are forgotten, and what is in
-  // flight to it is written off.
+  // Call it when the peer has moved. All measurements of its link are forgotten, and its datagrams
+  // in flight are written off.
   void begin_anew(Instant now, std::size_t link);
 
   void on_wake(Instant now);
   // Returns whether every peer that ever answered is so far away (2 ms) that a thread's wake-up is
   // a small part of a round trip. Returns false until one has answered.
   bool all_far() const;
-  // Infinite future if only a report can change anything.
+  // Returns infinite future if only a report can change anything.
   Instant next_wake() const;
-  // When data may leave, as far as the pace goes. Infinite future if only a report can open the
-  // window.
+  // Returns when data may leave, as far as the pace goes. Infinite future if only a report can open
+  // the window.
   Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
-  // When on_wake() has to check for silence again.
+  // Returns when on_wake() has to check for silence again.
   Instant watch_at() const;
-  // Time that a full quantum takes at the pace.
+  // Returns the time that a full quantum takes at the pace.
   Duration quantum_time() const { return time_of(quantum_bytes_); }
 
   const Controller& controller() const { return *controller_; }
@@ -124,14 +124,15 @@ class UplinkBundle {
   };
   struct Link {
     LinkLog log;
-    std::array<Mark, 16> marks;  // the latest, an eighth of a round trip apart at least
+    std::array<Mark, 16> marks;  // the latest marks, at least an eighth of a round trip apart
     std::size_t marks_made = 0;
     LinkGovernor governor;
     LateArrivals late;
     LeastDelay rtt;
     LeastDelay one_way;
     DelayJitter jitter;
-    std::optional<std::uint32_t> one_way_us;  // the first one, with the clocks' unknown offset
+    // One-way time of the first datagram, with the clocks' unknown offset.
+    std::optional<std::uint32_t> one_way_us;
     Instant first_sent_at{0};
     Instant sent_at{0};
     bool near = false;  // does not pass the bottleneck, so that nothing is paced to it
@@ -147,10 +148,10 @@ class UplinkBundle {
     std::uint32_t received_bytes = 0;
     std::uint32_t ect = 0;
     std::uint32_t ce = 0;
-    std::uint32_t unmarkable =
-        0;                      // arrived datagrams in neither count: the network may erase marks
-    std::uint64_t covered = 0;  // datagrams up to the newest reported one
-    std::uint64_t counted = 0;  // covered datagrams that are believed to have arrived
+    // Arrived datagrams in neither of these two counts: the network may erase marks.
+    std::uint32_t unmarkable = 0;
+    std::uint64_t covered = 0;        // datagrams up to the newest one that a report covers
+    std::uint64_t counted = 0;        // covered datagrams that are believed to have arrived
     std::uint64_t counted_bytes = 0;  // likewise
     std::uint64_t host_dropped = 0;   // covered, and believed to have found the peer's socket full
     std::uint16_t host_drops = 0;

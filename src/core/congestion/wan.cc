@@ -11,37 +11,40 @@ constexpr double kStartupGain = 2.77;
 constexpr double kInFlightGain = 2;
 constexpr double kCarefulGain = 1.25;
 constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
-constexpr double kTeaches = 1.4;   // growth from which a round teaches the noise floor
+constexpr double kTeaches = 1.4;   // least growth of a round that teaches the noise floor
 constexpr int kFlatRounds = 3;
-constexpr int kFlatLossyRounds = 2;  // if loss is beyond the floor
+constexpr int kFlatLossyRounds = 2;  // if loss exceeds the floor
 constexpr double kFloodPackets = 20;
 constexpr double kFloodSigmas = 2;
 constexpr double kTellingPackets = 40;  // a round of fewer packets says nothing of growth
 constexpr int kQueuedSamples = 6;       // in a row; others' bursts and hosts' delays are shorter
 constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 
-constexpr double kKeep = 0.94;          // fraction of the share, after a sign
-constexpr double kLossKeepMin = 0.85;   // fraction of the rate: one lossy round trip costs no more
-constexpr double kCarried = 0.9;        // fraction of what we send that arrives
-constexpr double kShortKeepMin = 0.25;  // one beside a queue of twice the target costs no more
+constexpr double kKeep = 0.94;  // part of the share that the rate becomes after a sign
+// Part of the rate that remains, at least, after one lossy round trip.
+constexpr double kLossKeepMin = 0.85;
+constexpr double kCarried = 0.9;  // part of our sending rate that arrives
+// Part of the rate that remains, at least, after a sign with a queue of less than twice the target.
+constexpr double kShortKeepMin = 0.25;
 constexpr double kStillStands = 0.99;   // factor on the rate if a queue outlasts a first cut
 constexpr double kDrainMin = 0.5;       // factor on the rate while a queue drains
-constexpr int kQuietRounds = 2;         // beyond the share, before the step doubles
+constexpr int kQuietRounds = 2;         // rounds beyond the share, before the step doubles
 constexpr double kBeyond = 1.02;        // times the share
 constexpr double kStepMin = 1.0 / 256;  // fraction of the packets in flight
 constexpr double kStepMax = 1.0 / 12;
-constexpr int kFreeRounds = 16;  // beyond the share: then the path is far from full
+constexpr int kFreeRounds = 16;  // rounds beyond the share; after that the path is far from full
 constexpr double kFreeStepMax = 1.0 / 4;
 constexpr double kFirstStep = 1.0 / 24;  // until the first sign
-constexpr double kFarBelow = 0.7;        // fraction of what the path has carried lately
+constexpr double kFarBelow = 0.7;        // part of the rate that the path has carried lately
 constexpr double kPeak = 0.9;            // fraction of the longest queue: overflow is near
 constexpr int kDoubtRounds = 64;
 constexpr double kPeakKeep = 0.9;
 constexpr double kNoisy = 0.003;
 constexpr int kStandingRounds = 10;
 constexpr double kArrivedMost = 2;
-constexpr double kBeforeMost = 1.25;  // times what arrives now: the path may have become slow
-constexpr double kTargetNs = 15e6;    // divided by the square root of the packets in flight
+// Times the rate that arrives now: the path may have become slow.
+constexpr double kBeforeMost = 1.25;
+constexpr double kTargetNs = 15e6;  // divided by the square root of the packets in flight
 constexpr double kTargetMinNs = 1e6;
 constexpr double kTargetMost = 1.0 / 16;  // fraction of the round trip
 // The target is at least this many standard deviations of the jitter. A usual delay is longer by
@@ -105,7 +108,8 @@ void Wan::on_sample(const Sample& sample) {
     round_.loss.covered += sample.covered;
     round_.loss.lost += sample.lost;
   }
-  // Without ECN a queue would have dropped what it marked: loss that no noise explains.
+  // Instead of marking a datagram, a queue without ECN would have dropped it: such a loss cannot be
+  // explained by noise.
   round_.marked |= sample.marked > 0 && (state_ == State::startup || startup_reported_);
   round_.used |= !sample.limited;
   jitter_ = sample.jitter;
@@ -119,7 +123,7 @@ void Wan::on_sample(const Sample& sample) {
   }
   if (state_ == State::startup) {
     window_ += static_cast<double>(sample.newly_delivered_bytes);
-    // Reports of few packets may say more than was in flight.
+    // Reports of few packets may show a higher rate than the packets in flight allow.
     const double most = window_ * 8 / std::max(seconds(rtt_min_), 1e-6);
     rate_ = std::min(std::max(rate_, round_.rate), most);
     queued_ = sample.queueing > std::max(kQueueMin, rtt_min_ / 8) ? queued_ + 1 : 0;
@@ -152,8 +156,8 @@ void Wan::on_round(const Sample& sample) {
 
 void Wan::on_startup_round() {
   const bool lossy = excess();
-  // A share above kMax is nobody's noise, and among more than a few packets no chance. The very
-  // first packets may have come before their peer was ready.
+  // A share above kMax is nobody's noise, and cannot be chance if there are more than a few
+  // packets. The very first packets may have come before their peer was ready.
   const double most = NoiseFloor::kMax * round_.loss.covered;
   const double chance = round_.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
   const bool flooded = round_.marked || (lossy && round_.loss.covered >= kFloodPackets &&
@@ -164,8 +168,8 @@ void Wan::on_startup_round() {
   if ((flooded && (seen || again)) || (lossy && !round_.used && round_.queue_most > target()))
     flat_rounds_ = kFlatRounds;
   if (!round_.used) return;
-  // This is a burst of losses, or a queue too short to be seen. Only the queue goes on losing in
-  // the next round trip.
+  // This is a burst of losses, or a queue too short to be seen. If it was a queue, packets are lost
+  // in the next round trip, too.
   if (flooded && !seen && !again) {
     gain_ = 1;
     growing_ = round_.loss;
@@ -200,8 +204,8 @@ void Wan::leave_startup(Instant now) {
   enter(State::yield);
 }
 
-// Returns whether a queue marked, or loss is beyond the floor. A small flow's round trip has too
-// few packets to tell chance from congestion. So up to kJudgedRounds count together.
+// Returns whether a queue marked datagrams, or loss exceeds the floor. A small flow's round trip
+// has too few packets to tell chance from congestion. So up to kJudgedRounds count together.
 bool Wan::excess() {
   judged_.covered += round_.loss.covered;
   judged_.lost += round_.loss.lost;
@@ -214,7 +218,8 @@ bool Wan::excess() {
   return is;
 }
 
-// Returns whether a queue marked, or was longer than the target in the last 3 to 6 seconds.
+// Returns whether a queue marked datagrams, or was longer than the target in the last 3 to 6
+// seconds.
 bool Wan::queue_was_seen() const {
   return round_.marked || queue_max_.value() > static_cast<double>(target().count());
 }
@@ -237,8 +242,8 @@ void Wan::doubt_losses(Instant now) {
   doubted_.lost += overflow_->lost;
 }
 
-// If the floor has since learnt enough to explain the doubted losses, the share is the rate of
-// before them, as far as the path has carried that.
+// If the floor has since learnt enough to explain the doubted losses, the share is the rate before
+// these losses, but not more than the path has carried.
 void Wan::take_back_losses(Instant now) {
   if (before_losses_ == 0) return;
   if (now > doubt_until_) {
@@ -285,7 +290,8 @@ void Wan::give_way(Instant now, bool by_loss) {
     before_losses_ = 0;
   }
   double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
-  // The path carries what we send, and an earlier queue drains: the share is not less for that.
+  // The path carries our whole sending rate, and an earlier queue drains: so our share is not
+  // smaller.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
   if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
   // Data that does not arrive stands in the queue. So a rate that is much less beside a short queue
@@ -317,7 +323,7 @@ void Wan::grow() {
 // Teaches the floor by round trips below our share with a queue that was short, or at most half of
 // one that overflowed: their loss is the network's. A round trip that lost more than the floor
 // explains may be an overflow all the same. It teaches only if the path has carried much more
-// lately. Without such rounds the floor would know a path's bursts by the short ones alone.
+// lately. Without such rounds the floor would learn only a path's short bursts.
 void Wan::learn(bool lossy) {
   const double target_ns = static_cast<double>(target().count());
   const double most = lossy ? target_ns / 2 : std::max(target_ns, kOverflowPart * overflow_queue_);

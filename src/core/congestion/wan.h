@@ -49,7 +49,7 @@ class Wan final : public Controller {
     double rate = 0;  // the largest that was measured, bits per second
     Duration queue_least{std::chrono::hours(1)};
     Duration queue_most{0};
-    bool used = false;    // the controller limited what was sent
+    bool used = false;    // the controller limited the sending rate
     bool marked = false;  // a queue marked some datagrams
   };
 
@@ -78,16 +78,16 @@ class Wan final : public Controller {
              .in_flight_bytes = static_cast<std::uint64_t>(10 * kPacketBytes)};
   Duration rtt_{0};      // smoothed
   Duration rtt_min_{0};  // over all links, weighted by use
-  double rate_ = 0;      // bits per second that are to arrive
+  double rate_ = 0;      // bits per second that should arrive
   double share_ = 0;     // bits per second that arrived when the path was last full
   double drain_ = 1;     // factor on the rate, for the round trip in which a queue drains
   double step_ = 1;      // packets a round trip
   int quiet_rounds_ = 0;
-  int standing_rounds_ = 0;  // in which the queue did not fall below the target
-  double before_ = 0;        // the rate when it began to stand
+  int standing_rounds_ = 0;  // rounds in a row in which the queue did not fall below the target
+  double before_ = 0;        // the rate when the queue began to stand
   int lossy_rounds_ = 0;
   int compete_rounds_ = 0;
-  int short_rounds_ = 0;  // competing beside a queue shorter than the target
+  int short_rounds_ = 0;  // rounds of competing beside a queue shorter than the target
   Duration jitter_{0};    // in the latest sample
   Instant gave_way_{0};
   Instant round_began_{0};
@@ -97,22 +97,23 @@ class Wan final : public Controller {
   // Longest queue of the last 3 to 6 seconds, ns.
   WindowedMax queue_max_;
   Instant queue_window_began_{0};
-  double overflow_queue_ = 0;      // longest queue when packets overflowed, ns; 0 if unknown
-  WindowedMax carried_;            // bits per second that arrived
-  std::optional<Tally> overflow_;  // the losses that showed it; unset if a queue marked
+  double overflow_queue_ = 0;  // longest queue when packets overflowed, ns; 0 if unknown
+  WindowedMax carried_;        // bits per second that arrived
+  // The losses that showed the overflow; unset if a queue's marks did.
+  std::optional<Tally> overflow_;
   NoiseFloor floor_;
   // Losses for which we gave way without any other sign. The floor may explain them later.
   Tally doubted_;
-  double before_losses_ = 0;  // the rate before the first of them, or 0
+  double before_losses_ = 0;  // the rate before the first of these losses, or 0
   Instant doubt_until_{0};
   CubicCeiling ceiling_;
   // State of startup.
   double window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
   double startup_rate_ = 0;
   int flat_rounds_ = 0;
-  bool flooded_ = false;  // the round before lost too much for noise
+  bool flooded_ = false;  // the previous round lost too much for noise
   int queued_ = 0;        // samples in a row that found a queue
-  Tally growing_;         // losses of the round before, if startup grew in it
+  Tally growing_;         // losses of the previous round, if startup grew in it
   double gain_ = 2.77;
   bool startup_reported_ = false;
 };

@@ -12,7 +12,7 @@ class WindowedMax {
     previous_ = current_;
     current_ = 0;
   }
-  // Forgets what was larger.
+  // Lowers all kept values to at most `value`.
   void bound(double value) {
     current_ = std::min(current_, value);
     previous_ = std::min(previous_, value);

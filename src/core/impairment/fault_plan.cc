@@ -14,7 +14,7 @@ constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 
 Status check_probability(const char* name, double value) {
-  if (value >= 0.0 && value <= 1.0) return {};  // fails also for NaN
+  if (value >= 0.0 && value <= 1.0) return {};  // this is false for NaN, too
   return Status::error(StatusCode::kInvalidArgument,
                        "fault %s=%g: a probability lies between 0 and 1", name, value);
 }

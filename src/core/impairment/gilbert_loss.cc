@@ -11,7 +11,7 @@ namespace {
 // Number of remembered flows. If one is forgotten, its next packet costs a walk.
 constexpr std::size_t kAnswers = 1024;
 
-// Probability that the state is drawn anew rather than held.
+// Returns the probability that the state is drawn anew rather than held.
 double redraw_probability(double rate, double burst) {
   const double kept_good = burst * (1.0 - rate);
   return kept_good <= 1.0 ? 1.0 : 1.0 / kept_good;

@@ -15,7 +15,7 @@ constexpr std::uint32_t kPhaseMax = 2;
 
 using Field = std::optional<std::uint32_t>;
 
-// Cuts the text up to `separator` off the front; the whole text when there is none.
+// Cuts the text before `separator` off the front; the whole text if there is none.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);

@@ -1,5 +1,5 @@
-// Packets named one by one to be lost: "source>destination/round/phase/index", comma separated, *
-// for any.
+// Packets to be lost, named one by one: "source>destination/round/phase/index", comma separated,
+// with * for any.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class LossList {
   // An error quotes the entry that is wrong. An empty text is an empty list.
   static Result<LossList> parse(std::string_view text);
 
-  // Matches only first attempts of data packets: a repetition gets through.
+  // Matches only first attempts of data packets: a repeated packet gets through.
   bool contains(const PacketAddress& packet) const;
   bool empty() const { return entries_.empty(); }
 

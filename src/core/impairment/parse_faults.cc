@@ -32,7 +32,7 @@ bool parse_delay(std::string_view text, Duration& out) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   for (const auto& [name, ns] : kUnits) {
-    // The comparison refuses NaN, infinities and what no Duration holds.
+    // This comparison refuses NaN, infinities, and values too large for a Duration.
     const double scaled = value * ns;
     if (unit != name || !(scaled > -1e18 && scaled < 1e18)) continue;
     out = Duration(static_cast<Duration::rep>(scaled));

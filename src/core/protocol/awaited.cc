@@ -20,7 +20,7 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// From this inquiry on there was time for answers to the one before.
+// After this number of inquiries peers have had time to answer the inquiry before.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {

@@ -25,13 +25,14 @@ struct Awaited {
 // absent().
 Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// Returns a rank that the operation needs but exchanges no packets with, and that holds it up: the
-// rank does not answer, or has not opened the operation. Of several, returns the one silent
-// longest. Returns kNoRank before two inquiries were made (Round::inquiries), so that peers had
-// time to answer.
+// Returns a rank that holds up the operation although it exchanges no packets with this one: the
+// rank does not answer, or has not opened the operation. If there are several, returns the one that
+// has been silent longest. Returns kNoRank before two inquiries were made (Round::inquiries), so
+// that peers had time to answer.
 Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// Error for a deadline that has passed. It names the absent rank, else the one silent longest.
+// Error for a deadline that has passed. It names the absent rank, or otherwise the rank that has
+// been silent longest.
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,
                std::span<const Rank> names);
 

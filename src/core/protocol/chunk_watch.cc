@@ -29,7 +29,7 @@ std::optional<ChunkWatch::Left> ChunkWatch::on_packet(Instant now, PacketIndex i
   return oldest.left;
 }
 
-// Each chunk leaves as a whole, so inside one the place grows with the position.
+// Each chunk leaves as a whole, so within a chunk the place grows with the position.
 void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   const ChunkIndex chunk = grid_.chunk_of(index);
   const std::uint32_t packet = index.value - grid_.chunk_begin(chunk).value;

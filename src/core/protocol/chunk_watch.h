@@ -23,8 +23,8 @@ class ChunkWatch {
   // packet would take more datagrams than it saves.
   static constexpr std::uint32_t kStep = 16;
   // A packet counts as lost when at least kOvertaken later ones have left. The number must also be
-  // twice the most that any packet was overtaken by. If that makes Bitmap::kWordBits or more, no
-  // packet counts as lost, because a missing one may still come.
+  // at least twice the largest number of packets that overtook any one packet. If that makes
+  // Bitmap::kWordBits or more, no packet counts as lost, because a missing one may still come.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
@@ -39,8 +39,8 @@ class ChunkWatch {
   ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
   // Takes in a packet of the first pass. Returns packets that should have come by now, each packet
-  // once. Eager packets do not wait for the gate, so they tell nothing of the pace and are ignored.
-  // Forged positions and indices change only which packets are asked for.
+  // once. Eager packets do not wait for the gate, so they say nothing about the pace and are
+  // ignored. Forged positions and indices change only which packets are asked for.
   std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position);
 
   // Returns how long the rest of the first pass takes at its pace so far.
@@ -69,7 +69,7 @@ class ChunkWatch {
   schedule::ChunkOrder order_;
   std::uint32_t place_ = 0;
   std::uint32_t told_ = 0;  // places before this one are pending or were returned
-  // Ordered by age. It fills up only where chunks of a few packets leave in no order of words. The
+  // Ordered by age. It fills up only if chunks of a few packets leave in no order of words. The
   // oldest entry is then left to parity.
   std::array<Pending, 8> pending_;
   std::uint32_t pending_count_ = 0;

@@ -34,8 +34,8 @@ constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
 // Least repetition of a good-bye. The time is longer than most outages of a network. The number of
-// tries also binds a process that was stopped meanwhile. It alone binds for a peer that may not be
-// there.
+// tries counts as well, for a process that was stopped meanwhile. For a peer that may not be there,
+// only the number of tries counts.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
@@ -43,7 +43,7 @@ constexpr std::uint32_t kFarewellTriesMin = 12;
 constexpr int kFarewellCopies = 3;
 
 // Tries at the same pace before the pause doubles. Bursts of losses are counted in packets on some
-// links, and end the sooner the more packets are sent.
+// links, so they end sooner if more packets are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

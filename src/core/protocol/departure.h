@@ -1,10 +1,10 @@
 // Decides when a rank leaves the group (WIRE 6.2 to 6.4). It serves its peers until they are quiet,
 // then repeats its good-bye until each has answered. Endpoint does the work.
 //
-// The states are here, serving (after serve()) and parting (after part()). Peers may still wait for
-// a rank that is done, if its last confirmation or packet was lost. A quiet period may be a burst
-// of losses, and a peer that hears nothing waits until its deadline. Therefore the good-bye, which
-// settles all that a peer may wait for, is repeated.
+// The states are `here`, serving (after serve()) and parting (after part()). Peers may still wait
+// for a rank that is done, if its last confirmation or packet was lost. A quiet period may be a
+// burst of losses, and a peer that hears nothing waits until its deadline. Therefore the good-bye,
+// which settles all that a peer may wait for, is repeated.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Departure {
     Duration slowest{};    // time-out of the slowest link
   };
   std::optional<Instant> ask_again(Instant now, const Group& group) const;
-  // Returns true if peers are to be asked now whether they are content. They are asked once this
+  // Returns true if peers should be asked now whether they are content. They are asked once this
   // rank is idle, up to kQuestionsMax times.
   bool asks_peers(Instant now, const Group& group);
   // Notes that this process forwarded a datagram between two peers that have no path of their own.
@@ -50,7 +50,7 @@ class Departure {
 
   // Starts parting from `peers` ranks.
   void part(Instant now, int peers);
-  // Tells how far a peer waits for the good-bye.
+  // How certain it is that a peer waits for the good-bye.
   enum class Awaited : std::uint8_t {
     no,       // it gave this rank up: the good-bye is said once
     perhaps,  // it was never heard: it may not be there, or had nothing to say yet
@@ -71,7 +71,7 @@ class Departure {
   // Returns the number of copies to send now, 0 if no good-bye is due. `asked`: the peer waits for
   // a report, which a good-bye replaces. `usual`: copies of a control datagram to this peer.
   int take_copies(Rank peer, bool asked, int usual);
-  // The peer reported that it has heard the good-bye.
+  // Call it when the peer reported that it has heard the good-bye.
   void on_answer(Rank peer) { farewells_[peer].answered = true; }
 
  private:
@@ -92,7 +92,7 @@ class Departure {
   Instant until_{0};                     // latest end of serving
   Instant asked_at_{0};                  // time of the last question to peers
   int questions_ = 0;                    // questions asked
-  std::optional<Instant> forwarded_at_;  // time of the last one
+  std::optional<Instant> forwarded_at_;  // time of the latest one that was forwarded
   std::vector<Farewell> farewells_;      // by peer, when parting
 };
 

@@ -25,13 +25,13 @@ class EarlyBuffer {
  public:
   EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes);
 
-  // Keeps the datagram under `key`, in place of an earlier one of the same `part` (WIRE 2.4: the
+  // Keeps the datagram under `key`, and replaces an earlier one of the same `part` (WIRE 2.4: the
   // last copy ends the pass). Returns false if the peer's share is used up, or the datagram is
   // empty or too long.
   bool put(Rank from, const EarlyKey& key, std::uint64_t part, ByteSpan datagram);
 
   // Hands every datagram under `key` to `use`, in no particular order, and frees its slot. take()
-  // takes those of all peers, take_from() those of one.
+  // takes datagrams of all peers, and take_from() those of one.
   using Use = std::function<void(Rank from, ByteSpan datagram)>;
   void take(const EarlyKey& key, const Use& use);
   void take_from(Rank peer, const EarlyKey& key, const Use& use);

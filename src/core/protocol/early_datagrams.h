@@ -21,7 +21,7 @@ class EarlyDatagrams {
     kept,     // kept until the operation opens
     dropped,  // no room (WIRE 2.4)
   };
-  // Decides what becomes of the datagram. All operations of its numbering below `opened_below` have
+  // Decides the fate of the datagram. All operations of its numbering below `opened_below` have
   // been opened.
   Fate judge(Rank from, const wire::DataHeader& header, std::uint32_t opened_below,
              ByteSpan datagram) {
@@ -35,7 +35,8 @@ class EarlyDatagrams {
     return buffer_.put(from, key, part, datagram) ? Fate::kept : Fate::dropped;
   }
 
-  // The operation opens: hands over the datagrams that were kept for it, in no particular order.
+  // Call it when the operation opens: hands over the datagrams that were kept for it, in no
+  // particular order.
   void take_collective(std::uint32_t number, const EarlyBuffer::Use& use) {
     buffer_.take({.number = number}, use);
   }

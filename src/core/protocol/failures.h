@@ -27,7 +27,7 @@ class Failures {
     Rank about = kNoRank;      // the rank that the error names
     Rank first = kNoRank;      // where it failed first, for this reason
     wire::OperationTag other;  // for a mismatch: tag of the operation that rank `about` means
-    // By rank, where ranks compare in pairs; else empty.
+    // By rank, if ranks compare counts in pairs; else empty.
     std::vector<std::uint64_t> pair_sends;
     std::vector<std::uint64_t> pair_receives;
   };
@@ -85,7 +85,7 @@ class HeardFailures {
     wire::OpenRound entry;
   };
 
-  // The first report about a collective counts.
+  // Notes a failure that a peer reported. Only the first report about a collective counts.
   void hear(Rank from, const wire::OpenRound& entry) {
     for (const Heard& heard : heard_) {
       if (heard.from != kNoRank && heard.entry.round == entry.round) return;

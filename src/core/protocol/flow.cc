@@ -40,7 +40,7 @@ bool ReceiveFlow::ask_early(const ChunkWatch::Left& left) {
   const std::uint64_t lost = left.packets & ~arrived.word(left.word);
   if (lost == 0) return false;
   early.set_in_word(left.word, lost);
-  // A request that is due already and has not been written becomes part of this one.
+  // A request that is due but not yet written becomes part of this one.
   const bool due = request_due && early_pass == requested_pass;
   request_word = due ? std::min(request_word, left.word) : left.word;
   request_end = due ? std::max(request_end, left.word + 1) : left.word + 1;

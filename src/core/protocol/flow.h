@@ -23,7 +23,7 @@ struct SendFlow {
   std::uint32_t packets = 0;  // 0 if there is nothing to send in this phase
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
-  float weight = 1.0f;  // c of our contribution to this receiver
+  float weight = 1.0f;  // c of our contribution to this receiver (estimators)
   // The first pass runs in the phase's GroupPass; `cursor` takes over at its position.
   bool grouped = false;
   bool settled = false;  // the receiver wants no more (or nothing was to be sent)
@@ -33,14 +33,15 @@ struct SendFlow {
   bool end_due = false;    // an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // all packets of `pass` have been handed out
-  // The first pass of a short flow consists of this many copies of it (WIRE 2.12); `copies_over` of
-  // them are complete. Decided when its first packet is sent.
+  // Number of copies of a short flow that its first pass consists of (WIRE 2.12); `copies_over` of
+  // them are complete. The number is decided when the flow's first packet is sent.
   std::uint32_t copies = 1;
   std::uint32_t copies_over = 0;
   // The first pass ends with this many parities (WIRE 2.10). Decided when its last packet is sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // When to repeat the END unless the flow is settled by then. Before the END, see ask_gated().
+  // When to repeat the END unless the flow is settled by then. For the time before the END, see
+  // ask_gated().
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
   // Packets of the first pass that have left. Only these are sent again before the pass is over. A
@@ -107,13 +108,15 @@ struct ReceiveFlow {
   Rank cut_by = kNoRank;             // the rank whose deadline made the sender leave
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
-  std::uint16_t early_pass = 0;      // the last request before the first pass was over
-  bool request_due = false;          // a repair request waits to be sent
-  std::uint32_t request_word = 0;    // first word of the request's next datagram
-  std::uint32_t request_end = 0;     // the word behind the request
-  std::uint32_t tries = 0;           // consecutive unanswered askings, for back-off
-  std::uint32_t fruitless = 0;       // consecutive repair requests that brought no packet
-  Instant ask_at{0};                 // when the last asking was made
+  // The latest request that was made before the first pass was over.
+  std::uint16_t early_pass = 0;
+  bool request_due = false;        // a repair request waits to be sent
+  std::uint32_t request_word = 0;  // first word of the request's next datagram
+  std::uint32_t request_end = 0;   // end of the words that the request covers
+  // Requests in a row that were not answered; decides the back-off.
+  std::uint32_t tries = 0;
+  std::uint32_t fruitless = 0;  // consecutive repair requests that brought no packet
+  Instant ask_at{0};            // when the latest request was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
   // Both are set only if parity or repair within the first pass is expected.
@@ -131,7 +134,8 @@ struct ReceiveFlow {
   // Returns true if the delivery class asks for more packets than have arrived. `fetch_empty`: also
   // for a flow whose first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
-  // The last pass whose end is awaited. Answers to early requests are part of the first pass.
+  // Number of the latest pass whose end is awaited. Answers to early requests are part of the first
+  // pass.
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
   // Makes a request for all missing packets due.
   void ask_for_all();

@@ -1,8 +1,8 @@
 // Multicast between this rank and one peer: which of our datagrams to every rank the peer saw, and
 // which of its datagrams we saw. Numbering and credit work as in Link for datagrams to one peer.
 //
-// Whether a network carries multicast to a peer is found out by trying: a peer that never reports
-// any hears none.
+// Only a trial shows whether a network carries multicast to a peer: a peer that never reports any
+// multicast does not hear it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class GroupPath {
   }
   std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
   bool hears() const { return hears_; }
-  // The peer reports nothing new. Until it does, it is sent datagrams of its own.
+  // Call it when the peer reports nothing new. Until it does, the peer is sent unicast.
   void give_up() { hears_ = false; }
 
   // Receiving side.

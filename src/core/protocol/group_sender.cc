@@ -8,8 +8,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Time-outs of the slowest member for which ready members wait for one that is not. A copy for it
-// alone costs the sender as much as the whole pass, so hurry does not pay.
+// Time-outs of the slowest member for which ready members wait for one that is not. A copy only for
+// it costs the sender as much as the whole pass, so hurry does not pay.
 constexpr int kPatience = 8;
 
 // With one receiver there is nothing to share.

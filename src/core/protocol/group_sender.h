@@ -21,8 +21,8 @@ class GroupSender {
   GroupSender(bool on, const std::vector<Link>& links) : on_(on), links_(links) {}
 
   bool on() const { return on_; }
-  // Returns true if a receiver that is to get a flow alone may have heard its packets in multicast
-  // to the others.
+  // Returns true if a receiver that is to get a flow by unicast may have heard its packets in
+  // multicast to the others.
   bool may_have_heard(const PhasePlan& plan) const { return on_ && plan.same_for_all; }
 
   // Multicast datagrams are numbered apart, by one count for all receivers (WIRE 1.5).
@@ -32,7 +32,7 @@ class GroupSender {
   // Forms a shared pass of the receivers that hear multicast, if there are at least two. Returns
   // true if it did.
   bool form(PhaseState& phase, const PhasePlan& plan) const;
-  // The peer leaves the pass, and goes on alone from its position.
+  // Takes the peer out of the shared pass. From the pass's position on it gets the flow by unicast.
   static void leave(PhaseState& phase, Rank peer);
 
   // Returns the number of datagrams for which all members, or one of them, have room (WIRE 3.10).
@@ -44,7 +44,7 @@ class GroupSender {
   // Returns when the ready members will have waited long enough; infinite future if none waits.
   Instant patience_ends(const Round& round, FlowKind kind) const;
 
-  // A pass without credit asks for reports after a time-out.
+  // Returns when a pass without credit asks for reports: after a time-out.
   Instant probe_at() const { return probe_at_; }
   bool probe_due() const { return probe_due_; }
   void probe() { probe_due_ = on_; }

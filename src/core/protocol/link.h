@@ -58,9 +58,9 @@ class Link {
   // not count.
   Duration silence(Instant now) const { return now - latest_at_; }
 
-  // Returns how long nothing must have come after the sender said that it was done. This leaves
-  // time for overtaken packets to arrive. If missing packets will be asked for, a short wait costs
-  // a copy of each overtaken one, and a long wait delays every repair. If they are given up
+  // Returns how long to wait for further packets after the sender said that it was done. This
+  // leaves time for overtaken packets to arrive. If missing packets will be asked for, a short wait
+  // costs a copy of each overtaken one, and a long wait delays every repair. If they are given up
   // (`gives_up`), a short wait costs the overtaken packets.
   Duration quiet_time(bool gives_up) const {
     const Duration gaps = 2 * gap.mean();
@@ -73,20 +73,21 @@ class Link {
   // Progress that the peer reported.
   std::uint32_t peer_opened_below = 0;
   std::uint32_t peer_settled_below = 0;
-  std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
+  std::uint32_t peer_point_opened_below = 0;  // receives that the peer posted for this rank's sends
   bool heard = false;                         // a valid datagram of it came
   bool answered = false;                      // it has reported a datagram of ours
   bool gone = false;                          // it said good-bye, or is dead
   bool dead = false;                          // it was given up (WIRE 6.6)
-  bool gave_us_up = false;                    // it has said so (WIRE 6.7)
-  bool content = false;                       // it wants nothing more from this rank, which leaves
+  bool gave_us_up = false;                    // the peer has said that it gave us up (WIRE 6.7)
+  // The peer wants nothing more from this rank, which is leaving.
+  bool content = false;
 
   // Returns true if the peer has reported that it opened an operation.
   bool has_opened(std::uint32_t number, bool message) const {
     return after(message ? peer_point_opened_below : peer_opened_below, number);
   }
 
-  MissedRounds missed;  // collectives for which it came too late here
+  MissedRounds missed;  // collectives for which the peer came too late here
 
   Watch watch;  // finds out whether the peer lives
 
@@ -104,7 +105,7 @@ class Link {
   Instant report_at = Instant::infinite_future();  // when a delayed report is due
   // Flows from the peer settled since the last report.
   std::uint32_t unreported_settles = 0;
-  // One of them was a receive, which only a report can tell.
+  // One of these settled flows was a receive, and only a report can tell its sender.
   bool point_unreported = false;
   Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;

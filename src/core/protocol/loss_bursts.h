@@ -6,13 +6,13 @@
 
 namespace leeway::protocol {
 
-// The number of losses in a stretch of datagrams varies by its mean if losses are independent, and
-// by more if they come in bursts. For bursts of geometric length with mean b, its variance is 2b -
-// 1 times the mean, in stretches that are much longer than bursts.
+// The variance of the number of losses in a stretch of datagrams equals its mean if losses are
+// independent, and is larger if they come in bursts. For bursts of geometric length with mean b,
+// its variance is 2b - 1 times the mean, in stretches that are much longer than bursts.
 class LossBursts {
  public:
   // Notes that `missing` of `covered` more datagrams are lost. `share` is the smoothed share of all
-  // that are.
+  // datagrams that are lost.
   void note(std::uint32_t covered, std::int32_t missing, double share) {
     covered_ += covered;
     missing_ += missing;

@@ -10,14 +10,15 @@
 
 namespace leeway::protocol {
 
-// A message is longer than the receive that it meets.
+// The error for a message that is longer than the receive that it meets.
 Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room);
 
-// In an uneven all_to_all, the sender's count is not the one that the receiver gave.
+// The error of an uneven all_to_all in which the sender's count is not the one that the receiver
+// gave.
 Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected);
 
-// Two ranks mean different operations.
+// The error for two ranks that mean different operations.
 Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
                 std::span<const Rank> names);
 
@@ -32,8 +33,8 @@ inline constexpr const char* kGaveUsUp =
     "gave this rank up as dead, having heard nothing of it for its peer time-out: was this process "
     "stopped?";
 
-// The collective has failed at a peer, whose report gives the reason. `about` is as in
-// wire::OpenRound.
+// The error for a collective that has failed at a peer, whose report gives the reason. `about` is
+// as in wire::OpenRound.
 Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
                     std::span<const Rank> names);
 

@@ -17,7 +17,7 @@ class MissedRounds {
     const std::uint32_t ago = opened_below - 1 - number;
     if (ago < wire::kMissedRounds) bits_ |= 1u << ago;
   }
-  // Bit k: collective opened_below - 1 - k.
+  // Bit k stands for collective opened_below - 1 - k.
   std::uint32_t bits(std::uint32_t opened_below) const {
     const std::uint32_t passed = opened_below - below_;
     return passed < wire::kMissedRounds ? bits_ << passed & ((1u << wire::kMissedRounds) - 1) : 0;

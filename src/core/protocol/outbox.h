@@ -1,4 +1,4 @@
-// Queue of peers that datagrams are to be sent to. Control datagrams go before data, peers are
+// Queue of peers to which datagrams should be sent. Control datagrams go before data. Peers are
 // served in rotation, and each waits at most once in either queue.
 #pragma once
 

@@ -29,7 +29,7 @@ class ParityLedger {
   // Returns the place that a parity covers from now on. The last place of a code is taken last.
   // Returns nullopt if no packet of the code is missing that is not covered.
   std::optional<PacketIndex> cover(wire::ParityPlace parity, const Bitmap& arrived);
-  // The packet came or was computed: its place holds it again.
+  // Call it when the packet came or was computed: its place holds it again.
   void uncover(PacketIndex index);
 
   bool covers_any() const { return covered_count_ > 0; }

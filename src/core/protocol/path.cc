@@ -66,8 +66,8 @@ void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
   memory_ = std::min(window, kMemoryMax);
   known_ = known_ == 0 ? std::min(memory_, kKnownFirst) : std::min(known_, memory_);
   open_ = std::min(window_, limit_);
-  // Never after every single datagram: reports are datagrams too, and would answer each other for
-  // ever.
+  // A report is never due after every single datagram: reports are datagrams themselves, and two
+  // sides would answer each other's reports for ever.
   const std::uint32_t reported = peers_window == 0 ? window_ : std::min(window_, peers_window);
   report_every_ = std::max<std::uint32_t>(reported / 4, 2);
 }
@@ -85,7 +85,7 @@ std::uint32_t Path::take_sequence(Instant now) {
 }
 
 double Path::sent_in_round_trip(Instant now) const {
-  // Most by which the pace is extrapolated: datagrams that leave in one train tell nothing of it.
+  // Most by which the pace is extrapolated: datagrams that leave in one train say nothing about it.
   constexpr double kStretchMax = 4.0;
   const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;

@@ -79,7 +79,8 @@ class Path {
   // The datagrams of the only communicator have become shorter, so more of them fit into a window.
   void widen(std::uint32_t window_datagrams, std::uint32_t peers_window);
 
-  // The other process is elsewhere now. Its round trip and losses are learnt anew; numbers go on.
+  // Call it when the other process has another address. Round trip and losses are learnt anew;
+  // numbers go on.
   void begin_anew() {
     rtt = RoundTrip(initial_rtt_);
     delivered_ = 1.0;
@@ -100,18 +101,18 @@ class Path {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
   }
-  // Data wait because the relay on the way has no room for them yet.
+  // Tells the path that data wait because the relay on the way has no room for them yet.
   void hold(bool held) { held_ = held; }
   bool held() const { return held_; }
   // Returns true if the limit is below the window, and at least half of it is in flight.
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
   // Number of datagrams that leave in a round trip, at the pace of those in flight. The true number
-  // may be larger where those in flight are all that there was to send.
+  // may be larger if there was no more to send than those in flight.
   double sent_in_round_trip(Instant now) const;
   // Largest number of datagrams of which send times are kept.
   std::size_t remembered() const { return remembered_; }
-  // Returns the number of pieces in which a datagram of this length travels. One longer than a
-  // frame's is sent only where paths carry it whole (WIRE 10.7).
+  // Returns the number of pieces in which a datagram of this length travels. A datagram that is
+  // longer than a frame is sent only if paths carry it whole (WIRE 10.7).
   std::size_t pieces(std::size_t bytes) const {
     return pieces_of(std::min(bytes, limits::kFrameBytesMax), size.bytes());
   }
@@ -154,7 +155,8 @@ class Path {
   }
   static constexpr int kCopiesMax = 16;
 
-  // A communicator has data and found no credit. All of them look again when some comes back.
+  // Notes that a communicator has data and found no credit. All such communicators look again when
+  // some credit comes back.
   void note_blocked() { blocked_ = true; }
   bool take_unblocked() {
     const bool unblocked = blocked_ && credit() > 0;
@@ -182,14 +184,14 @@ class Path {
   std::uint16_t host_drops() const { return host_drops_; }
   std::uint32_t ect() const { return ect_; }
   std::uint32_t ce() const { return ce_; }
-  // A valid datagram came, numbered on this path or multicast.
+  // Notes that a valid datagram came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
   // WIRE 6.9: the process answered the datagram of that number, and belongs to no communicator that
   // could have received it. Returns false if no datagram of that number was sent (then nothing
   // changes).
   bool on_alive(Instant now, std::uint32_t answered);
-  // Counted by numbers and not by arrivals. Otherwise copies that a network makes of reports would
-  // be answered by ever more reports.
+  // Counts by numbers and not by arrivals. Otherwise a network that copies reports would cause ever
+  // more reports.
   bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
   void on_reported() { largest_reported_ = largest_seen_; }
   std::uint32_t report_every() const { return report_every_; }
@@ -203,7 +205,8 @@ class Path {
 
   // Time of the last valid datagram; long ago if none ever came.
   Instant heard_at() const { return heard_at_; }
-  // The process at the other end was given up as dead. It stays so, and is told if it comes back.
+  // Returns true if the process at the other end was given up as dead. It stays so, and is told if
+  // it comes back.
   bool dead() const { return dead_; }
   void give_up() { dead_ = true; }
 
@@ -223,7 +226,7 @@ class Path {
   void set_window(std::uint32_t window, std::uint32_t peers_window);
 
   Duration initial_rtt_ = std::chrono::milliseconds(10);
-  int communicators_ = 0;     // that ever configured it
+  int communicators_ = 0;     // communicators that ever configured the path
   std::uint32_t window_ = 0;  // 0 if not configured
   std::uint32_t memory_ = 2;  // shares are smoothed over this many datagrams,
   std::uint32_t known_ = 0;   // or over the number seen so far, if that is smaller

@@ -16,7 +16,8 @@ namespace {
 constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
                                                4000, 8972};
 
-// Probes of each size before it is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
+// A size is taken not to pass after so many probes of it without answer (RFC 8899 5.1.2,
+// MAX_PROBES).
 constexpr int kTriesMax = 3;
 
 // Longest pause between tries while the peer is not heard.
@@ -64,7 +65,7 @@ void PathSize::rest(Instant now) {
   wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
-// The sizes in rotation, and the longest one behind them.
+// The sizes in rotation, and then the longest one.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
   if (index == kSizes.size()) return most();
   const std::size_t bytes = kSizes[index] - around();
@@ -121,7 +122,7 @@ std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout)
 
 bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
   if (!begun_ || !after(next_number_, number)) return false;
-  // Answers an earlier search, perhaps for longer ones.
+  // This answer is for an earlier search, perhaps for longer datagrams.
   if (after(first_number_, number)) return true;
   if (bytes > most()) return false;
   least_ = std::max(least_, std::min(bytes, base_));

@@ -58,11 +58,11 @@ class PathSize {
   // Returns true if no search is going on, so that bytes() is final for now.
   bool settled() const { return !searches() || resting_; }
 
-  // The path has been heard, and its round trip is known. Only the first call counts.
+  // Call it when the path has been heard, and its round trip is known. Only the first call counts.
   void begin(Instant now);
-  // The path leads elsewhere now.
+  // Call it when the path leads elsewhere.
   void begin_anew(Instant now);
-  // The path leads through relays, which add `further` bytes to each datagram besides.
+  // Call it when the path leads through relays, which add `further` bytes to each datagram.
   void begin_anew(Instant now, std::size_t further);
   // When poll() is due.
   Instant wake_at() const { return wake_at_; }
@@ -70,7 +70,7 @@ class PathSize {
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
   // Makes the next probe wait as long as one that raises a settled size.
   void postpone(Instant now) { wake_at_ = now + limits_.raise; }
-  // Takes in an answer to a probe. Returns false if it answers nothing that was ever asked.
+  // Takes in an answer to a probe. Returns false if no such probe was ever sent.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);
 
   // A train (GSO batch) left; `last` is the number of its last datagram. Lengths are those on the
@@ -79,7 +79,7 @@ class PathSize {
                std::size_t last_bytes);
   // Takes in arrivals of the datagrams that a report covers. Each report covers later ones.
   void on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt);
-  // The system refuses a datagram of this length on this path.
+  // Notes that the system refuses a datagram of this length on this path.
   void on_refused(Instant now, std::size_t bytes);
 
   // Returns the number of datagrams lost for their length since the last call. They are no sign of

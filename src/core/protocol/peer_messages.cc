@@ -27,7 +27,7 @@ bool PeerMessages::push(Round& round) {
   MessageList& list = stream.list_of(round);
   list.push(round);
   if (list.size() > limits::kTalkingMessagesMax) return false;
-  talking_.push_back(&round);  // the youngest of all
+  talking_.push_back(&round);  // the newest message of all
   return true;
 }
 
@@ -51,7 +51,7 @@ void PeerMessages::touch(MessageStream& stream) {
   const auto end = touched_.begin() + static_cast<std::ptrdiff_t>(touched_count_);
   auto at = std::find(touched_.begin(), end, &stream);
   if (at == end && touched_count_ < touched_.size()) ++touched_count_;
-  if (at == touched_.end()) --at;  // the one touched longest ago makes room
+  if (at == touched_.end()) --at;  // the stream touched longest ago makes room
   std::copy_backward(touched_.begin(), at, at + 1);
   touched_.front() = &stream;
 }

@@ -1,7 +1,7 @@
 // Messages (send/recv) between this rank and one peer. Any number may be open. Only the oldest
 // limits::kTalkingMessagesMax of each tag and direction *talk*: they are sent, asked for and
-// reported. So the cost of a datagram or a wake-up does not grow with the number of messages posted
-// of a tag.
+// reported. So the cost of a datagram or a wake-up does not depend on how many messages of a tag
+// are posted.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ struct MessageStream {
   std::uint32_t tag = 0;
   MessageList sends;
   MessageList receives;
-  std::uint32_t sends_opened = 0;  // ever: number of the next one
+  std::uint32_t sends_opened = 0;  // sends ever opened: number of the next one
   std::uint32_t receives_opened = 0;
   // Receives that the peer reported it posted for our sends. For tag 0 the link keeps this.
   std::uint32_t peer_opened_below = 0;
@@ -129,19 +129,19 @@ class PeerMessages {
   std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
   // Moves on to the next report. Copies of a report that go out together are alike.
   void rotate();
-  // A message to the peer has ended here before the peer had all of it. The next
+  // Notes that a message to the peer has ended here before the peer had all of it. The next
   // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
   struct GivenUp {
     std::uint32_t tag = 0;
     std::uint32_t number = 0;
-    int reports = 0;  // reports that are still to say it
+    int reports = 0;  // reports that still have to say it
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
-  // Keeps the streams of the peer's latest report for those that open only later.
+  // Keeps the streams of the peer's latest report, for those that are opened here only later.
   void remember(std::span<const wire::OpenedStream> said);
 
-  // No later than the earliest deadline of the open messages.
+  // A time no later than the earliest deadline of the open messages.
   Instant deadline_at = Instant::infinite_future();
   Instant reported_at{0};  // when a report last announced the receives to the peer
 

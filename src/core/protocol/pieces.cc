@@ -51,7 +51,8 @@ void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& who
   train.start(to);
   for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
-    if (datagram.size() <= wire::kPieceHeaderBytes + content_bytes) {  // the short one at the end
+    // The shorter piece at the end.
+    if (datagram.size() <= wire::kPieceHeaderBytes + content_bytes) {
       std::memcpy(train.scratch(datagram.size()).data(), datagram.data(), datagram.size());
       train.append(datagram.size(), {});
       return;

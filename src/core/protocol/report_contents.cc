@@ -57,7 +57,7 @@ void Contents::list_failing(const PeerMessages& messages) {
   }
 }
 
-// Lists sends that ended here. Only this tells the peer, whose receive waits (WIRE 3.17).
+// Lists sends that ended here. The peer's receive waits, and only this list tells it (WIRE 3.17).
 void Contents::list_given_up(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.given_up()) {
     // Keeps room for a receive and for a message to the peer.
@@ -98,7 +98,7 @@ bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max)
 }
 
 // Lists receives tag by tag, beginning with another tag each time. There is always room for one
-// receive, and for one send, which a receive from any rank must hear of.
+// receive and for one send, because a receive from any rank must hear of a send.
 void Contents::list_receives(const PeerMessages& messages) {
   const auto open = messages.open();
   const bool sends = std::any_of(open.begin(), open.end(),

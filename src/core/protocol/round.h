@@ -18,10 +18,10 @@ struct PhaseState {
   GroupPass group;
   std::vector<ReceiveFlow> receive;
   std::uint32_t sends_open = 0;     // send flows whose receiver has not settled
-  std::uint32_t passes_open = 0;    // those of which a pass has not been handed out fully
+  std::uint32_t passes_open = 0;    // those of sends_open that have a pass not fully handed out
   std::uint32_t receives_open = 0;  // receive flows not finished
   bool settled = false;             // on_settled() was called
-  bool deadline_cut = false;        // by the deadline here
+  bool deadline_cut = false;        // the deadline of this rank cut the phase
 
   // Returns the rank whose deadline cut a flow of this phase; kNoRank if none did.
   Rank cut_elsewhere() const;
@@ -60,16 +60,17 @@ struct Round {
   Instant opened_at{0};
   Instant gate_open_at{0};  // when the last of the peers that we send to opened it
   std::uint32_t gates_closed = 0;
-  bool done = false;   // on_done() was called; only peers still need it
-  bool ended = false;  // it leaves the protocol when the event that ended it has been handled
+  bool done = false;  // on_done() was called; only peers still need it
+  // The round leaves the protocol once the event that ended it has been handled.
+  bool ended = false;
   // A message that is to fail does so with this status at fail_at, after its peer could be told.
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
   Blame blame;  // rank that the failure of a collective names
-  // A peer that sends packets of another operation, and has not said yet which one it means.
+  // A peer that sends packets of another operation and has not said yet what that operation is.
   Rank disputed_by = kNoRank;
-  bool refuted = false;  // such a peer said that it means this operation: it is faulty
+  bool refuted = false;  // that peer said that it means this operation, so it is faulty
   // For operations that need ranks that they exchange no packets with: when to ask all ranks how
   // far they are, and the number of times that was done.
   Instant inquire_at = Instant::infinite_future();
@@ -88,8 +89,8 @@ struct Round {
   const ReceiveFlow& receive(FlowKind kind, Rank peer) const {
     return phase(kind).receive[flow_of(peer)];
   }
-  // Range of ranks with which it has flows: [first_peer(), end_peer(size)). It may contain this
-  // rank, whose flows are empty.
+  // Range of ranks with which the round has flows: [first_peer(), end_peer(size)). It may contain
+  // this rank, whose flows are empty.
   Rank first_peer() const { return plan->point_to_point() ? plan->point_peer : Rank{0}; }
   Rank end_peer(int size) const {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);

@@ -46,8 +46,8 @@ class RoundClient {
   // if there are none. Asked when the round opens.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // The length of a message, in elements, has been heard. It is no more than there is room for.
-  // incoming() may return a smaller grid from now on.
+  // Tells the length of a message, in elements, once it has been heard. It is no more than there is
+  // room for. incoming() may return a smaller grid from now on.
   virtual void on_length(std::uint64_t) {}
 
   // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
@@ -79,14 +79,15 @@ class RoundClient {
   };
   virtual bool recover(FlowKind, Rank, const CodedPackets&) { return false; }
 
-  // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
+  // Called when every flow into this phase is complete, given up by its delivery class, or cut by
+  // the deadline.
   virtual void on_settled(FlowKind kind, Instant now) = 0;
 
-  // The caller may go on: its buffers are no longer read or written. Called once. The operation
-  // failed if `status` is an error.
+  // Called once, when the caller may go on: its buffers are no longer read or written. The
+  // operation failed if `status` is an error.
   virtual void on_done(const Status& status, Instant now) = 0;
 
-  // The round has left the protocol; the client may be reused.
+  // Called when the round has left the protocol; the client may be reused.
   virtual void on_closed() = 0;
 };
 

@@ -36,7 +36,7 @@ struct PhasePlan {
   bool repairable = true;
   // A best-effort receiver asks for a whole flow again if its first pass brought nothing.
   bool fetch_empty = false;
-  // Every receiver is sent the same packets: they may go out once for all.
+  // Every receiver is sent the same packets, so multicast may carry them once for all.
   bool same_for_all = false;
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
   // confirmed.
@@ -55,11 +55,13 @@ struct RoundPlan {
   const char* name = "";  // for error messages, such as "all_reduce"
   Instant deadline{0};
   Duration deadline_length{0};
-  // Deadline and number in texts. A hop has those of its call, another call its place among all
-  // calls of the communicator, if it has one. If nullopt, texts give the round's number.
+  // Deadline and number in texts. A hop of a call by sites has the deadline and number of its call.
+  // Any other call has its place among all calls of the communicator, if it has one. If nullopt,
+  // texts give the round's number.
   Duration deadline_said{0};
   std::optional<std::uint32_t> number_said;
-  double weight = 1.0;                    // c of our contribution, if it is the same for all owners
+  // C of our contribution (estimators), if it is the same for all owners.
+  double weight = 1.0;
   std::span<const double> owner_weights;  // else by owner
   // The caller waits until every owner has reported whether it used any of our contribution
   // (SendFlow::missed).

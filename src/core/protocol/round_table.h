@@ -98,10 +98,10 @@ class RoundTable {
   // Ends a round. Nothing more happens to it.
   void end(Round& round);
   bool any_ended() const { return !ended_.empty(); }
-  // Takes out a round that has ended, while there is any. Its memory is reused.
+  // Takes a round that has ended out of the table, if there is one. Its memory is reused.
   struct Ended {
     RoundClient* client = nullptr;
-    // The message that may talk now because of it, or null.
+    // The message that may talk now because this one ended, or null.
     Round* next = nullptr;
   };
   Ended take_ended();
@@ -112,7 +112,7 @@ class RoundTable {
   std::uint64_t collectives_opened() const { return collectives_opened_; }
   std::uint32_t settled_below() const {
     return settled_below_;
-  }  // nothing is wanted of those below
+  }  // this rank wants nothing more of collectives below this number
   void refresh_settled_below();
   // Returns true if collectives up to this one may have been closed before all had confirmed them.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }

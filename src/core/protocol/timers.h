@@ -1,4 +1,4 @@
-// Timers of an endpoint: one for each collective, one for each peer, and two for the rank alone.
+// Timers of an endpoint: one for each collective, one for each peer, and two for the rank itself.
 // Memory is laid out once. The order depends only on the armed times.
 #pragma once
 

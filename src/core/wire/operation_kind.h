@@ -18,7 +18,7 @@ enum class OperationKind : std::uint8_t {
   recv,
   barrier,
   replica_reduce,     // reduce_scatter over even shards, in place
-  replica_broadcast,  // all_gather over even shards, in place; may lose
+  replica_broadcast,  // all_gather over even shards, in place; packets may be lost
   split,              // an all_gather of what ranks want of a new communicator
   exchange,           // sends and receives as one operation; they travel, it does not
 };

@@ -96,7 +96,7 @@ bool read_kind(Reader& reader, FlowKind& kind) {
   return read_enum(reader.get<std::uint8_t>(), FlowKind::point, kind);
 }
 
-// Codec::automatic does not travel: ranks agree what it stands for before an operation begins.
+// Codec::automatic is never sent: ranks agree on a codec for it before an operation begins.
 bool read_codec(Reader& reader, Codec& codec) {
   return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }

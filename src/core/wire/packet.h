@@ -65,7 +65,8 @@ inline constexpr std::size_t kPrefixBytes = 20;
 enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
 inline constexpr int kFlowKinds = 3;
 
-// WIRE 2: the packet's address in the operation, and what the receiver needs to use it alone.
+// WIRE 2: the packet's address in the operation, and all that the receiver needs to use it without
+// other packets.
 struct DataHeader {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
@@ -78,14 +79,16 @@ struct DataHeader {
   // Position in the sender's order of this pass. For a message only the last position travels;
   // others read as 0.
   PacketPosition position;
-  std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
-  float weight = 1.0f;              // reduce half: c_i
-  std::uint32_t tail = 0;           // spread half and messages: elements of the flow's last packet
-  std::uint32_t message_tag = 0;    // messages: the caller's tag
-  std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
-  std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
-  std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
-  // Collectives: the first pass goes on after this packet, with parity or another copy.
+  std::uint32_t flow_packets = 0;  // packets of the flow: n_i of the estimators
+  float weight = 1.0f;             // reduce half: c_i
+  std::uint32_t tail = 0;          // spread half and messages: elements of the flow's last packet
+  std::uint32_t message_tag = 0;   // messages: the caller's tag
+  // Collectives below this number are open or closed at the sender.
+  std::uint32_t opened_below = 0;
+  // The sender wants nothing more of collectives below this number.
+  std::uint32_t settled_below = 0;
+  std::uint32_t tag_digest = 0;  // digest() of the operation the sender means
+  // Collectives: after this packet the first pass goes on, with parity or with another copy.
   bool goes_on = false;
 
   bool is_parity() const { return index.value >= flow_packets; }
@@ -114,7 +117,8 @@ struct OperationTag {
   // For uneven blocks a digest of their lengths, never 0; for even blocks 0. An uneven all_to_all,
   // whose lengths only pairs of ranks know, has kUnevenPairs; in a report see tell_pair().
   std::uint32_t shape = 0;
-  // Number of slices over lanes, kBySites, or 0 if the operation goes as a whole.
+  // How the call goes: the number of its slices over lanes, kBySites, or 0 if the operation goes as
+  // a whole.
   std::uint8_t parts = 0;
   bool confirm_use = false;
 
@@ -127,8 +131,9 @@ inline constexpr std::uint8_t kBySites = 15;
 // The shape of an uneven all_to_all.
 inline constexpr std::uint32_t kUnevenPairs = 1;
 
-// For an uneven all_to_all, a report's entry tells its receiver two things (WIRE 3.11): `count` is
-// what the reporter expects from it, and `shape` what the reporter sends there.
+// For an uneven all_to_all, a report's entry tells its receiver two numbers (WIRE 3.11): `count` is
+// how many elements the reporter expects from the receiver, and `shape` how many it sends to the
+// receiver.
 inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;  // or more
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
@@ -200,11 +205,12 @@ struct Report {
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
   std::uint32_t received_bytes = 0;    // bytes of the received ones (mod 2^32)
   std::uint32_t delay_us = 0;          // since largest_sequence arrived
-  std::uint32_t arrived_us = 0;        // my clock when it arrived, < 2^kArrivedBits
-  std::uint32_t ect = 0;               // received ones with ECT(0) or ECT(1) (mod 2^32)
-  std::uint32_t ce = 0;                // received ones that a queue marked (mod 2^32)
-  std::uint32_t grant = kNoGrant;      // bytes beyond largest_sequence that I have room for
-  std::uint16_t host_drops = 0;        // your datagrams that found my socket full (mod 2^16)
+  // My clock when datagram largest_sequence arrived, < 2^kArrivedBits.
+  std::uint32_t arrived_us = 0;
+  std::uint32_t ect = 0;           // received ones with ECT(0) or ECT(1) (mod 2^32)
+  std::uint32_t ce = 0;            // received ones that a queue marked (mod 2^32)
+  std::uint32_t grant = kNoGrant;  // bytes beyond largest_sequence that I have room for
+  std::uint16_t host_drops = 0;    // your datagrams that found my socket full (mod 2^16)
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
   std::uint32_t group_largest = 0;       // newest of your multicast datagrams that I saw, or 0
@@ -235,7 +241,7 @@ struct Report {
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
 // Additional bytes if anything came with ECN.
 inline constexpr std::size_t kReportMarksBytes = 8;
-// Additional bytes if the reporter's host dropped datagrams or limits what is in flight.
+// Additional bytes if the reporter's host dropped datagrams or limits the datagrams in flight.
 inline constexpr std::size_t kReportHostBytes = 6;
 // Length of the whole datagram.
 std::size_t report_bytes(const Report& report);
@@ -248,7 +254,7 @@ struct End {
   std::uint16_t attempt = 0;
   std::uint32_t flow_packets = 0;
   float weight = 1.0f;            // reduce half
-  std::uint32_t tail = 0;         // spread half and messages
+  std::uint32_t tail = 0;         // spread half and messages: as in DataHeader
   std::uint32_t message_tag = 0;  // messages
   std::uint32_t tag_digest = 0;   // collectives: as in DataHeader
 };
@@ -333,7 +339,7 @@ Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content);
 
 // Encoders write a whole datagram but for a data payload, checksum included, and return its length
 // in bytes. `out` holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
-// `payload_crc` is of no account unless prefix.payload_summed.
+// `payload_crc` is used only with prefix.payload_summed.
 std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc,
                         MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);

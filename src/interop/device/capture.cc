@@ -213,7 +213,8 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
 
 Status Capture::run(std::span<const Transfer> transfers) {
   std::vector<const Operation*> operations;
-  // Inputs of all come first, then sums of all: one may wait for another lane's.
+  // Enqueues the inputs of all transfers first, then the sums of all, because one may wait for
+  // another lane's.
   for (const Transfer& one : transfers) {
     const ContextScope scope(stager_.driver_, one.lane->device().context());
     const auto graph = where(one.streams.front());

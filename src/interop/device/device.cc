@@ -91,8 +91,8 @@ Result<Device::Streams> Device::take_streams() {
     }
   }
   Streams made;
-  // Kernels on this stream are short, and other ranks wait for them, so they go before the
-  // program's.
+  // Kernels on this stream are short, and other ranks wait for them, so they have priority over the
+  // program's kernels.
   auto code = driver_.call.cuStreamCreateWithPriority(&made.inputs, cuda::kStreamNonBlocking,
                                                       cuda::kHighestPriority);
   if (code == cuda::kSuccess)

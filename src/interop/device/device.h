@@ -48,7 +48,7 @@ class Device {
   Result<std::optional<Block>> place(std::size_t bytes, std::vector<Signal>& over);
   // Call it when the work that ends the use is enqueued.
   void close(const Block& block);
-  // Makes a new ring, for at least this many bytes at once, in place of the present one.
+  // Makes a new ring that replaces the present one, for at least this many bytes at once.
   Status grow(std::size_t bytes);
   std::size_t ring_bytes() const { return rings_.back().ring.bytes(); }
 
@@ -62,7 +62,7 @@ class Device {
     cuda::Event captured = nullptr;
   };
   Result<Streams> take_streams();
-  // As unkeep().
+  // The same as unkeep().
   void give_back(const Streams& streams);
 
  private:

@@ -12,7 +12,7 @@ namespace leeway::device {
 // Kind of the memory at a pointer, as far as the driver knows.
 struct PointerKind {
   enum class Where {
-    unknown,  // to the driver: pageable host memory, or no memory at all
+    unknown,  // the driver does not know the memory: pageable host memory, or no memory at all
     pinned,   // host memory that the driver knows
     managed,  // moves between host and devices
     device,

@@ -57,7 +57,7 @@ void Enqueue::wait_here(const Condition& condition) {
 }
 
 Status Enqueue::run(std::span<const Transfer> transfers) {
-  // This comes before the first stream waits for us: several transfers may share one.
+  // Must come before the first stream waits for us, because several transfers may share a stream.
   for (const Transfer& one : transfers) {
     if (Status status = wait_for_streams(one); !status.ok()) return status;
   }
@@ -125,7 +125,8 @@ Result<Device::Block> Enqueue::place(const Lane& lane, std::size_t bytes) {
     const auto block = device.place(bytes, over_);
     if (!block.ok()) return block.status();
     if (*block) return **block;
-    // A row of this call, its present row, or a call that waits without the mutex is in the way.
+    // A row of this call, its present row, or a call that waits without the mutex holds the memory
+    // that is needed.
     Status status = rows_.empty() ? device.grow(bytes) : close_oldest();
     if (!status.ok()) return status;
   }

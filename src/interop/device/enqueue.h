@@ -22,7 +22,7 @@ class Enqueue {
   Status run(std::span<const Transfer> transfers);
 
  private:
-  // A step of which the input is enqueued, and the output is not.
+  // A step whose input is enqueued, and whose output is not.
   struct Open {
     const Transfer* transfer = nullptr;
     const Step* step = nullptr;
@@ -45,7 +45,7 @@ class Enqueue {
   Status wait_for_room(Lane& lane);
   Status let_streams_wait(const Transfer& transfer);
   Status wait_until_settled(Lane& lane, const Signal& earlier);
-  // Waits until the condition is true, without the mutex meanwhile.
+  // Releases the mutex, and waits until the condition is true.
   template <typename Condition>
   void wait_here(const Condition& condition);
   // Makes the device's context current.
@@ -57,7 +57,7 @@ class Enqueue {
   const Device* current_ = nullptr;
   std::deque<Row> rows_;      // open, oldest first
   std::size_t reduced_ = 0;   // leading rows whose sums are enqueued
-  std::vector<Signal> over_;  // signals of leases that had the step's block before
+  std::vector<Signal> over_;  // signals of the leases that had the step's block before
 };
 
 }  // namespace leeway::device

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Looks without result before the thread sleeps in between. They take about 20 us, less than a
-// small operation.
+// Number of looks without result before the thread sleeps between looks. They take about 20 us,
+// which is less than a small operation.
 constexpr int kLooks = 100;
 // Longest pause. A stream may be busy for milliseconds before it reaches us; the thread then costs
 // 2 % of a core.

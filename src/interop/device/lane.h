@@ -27,11 +27,11 @@ struct Pending {
 // Those of graphs begin in the order in which their streams reach them.
 class Lane {
  public:
-  // `inputs`: a stream for copies into staging. `captured`: an event. Both belong to the lane
-  // alone.
+  // `inputs`: a stream for copies into staging. `captured`: an event. Both belong only to this
+  // lane.
   Lane(Device& device, cuda::Stream inputs, cuda::Event captured)
       : device_(device), inputs_(inputs), captured_(captured) {}
-  // Gives both back to the device. Makes no call of CUDA.
+  // Gives the stream and the event back to the device. Makes no call of CUDA.
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -58,8 +58,8 @@ class Lane {
   const cuda::Event captured_;
 };
 
-// One thread that looks whether streams wrote that an input is ready, and begins that step. It
-// makes no call of CUDA. It sleeps while no lane has a step, and between looks. The more looks were
+// A thread that checks whether streams wrote that an input is ready, and begins that step. It makes
+// no call of CUDA. It sleeps while no lane has a step, and between looks. The more looks were
 // without result, the longer it sleeps.
 class Progress {
  public:
@@ -79,7 +79,7 @@ class Progress {
  private:
   void loop(const std::stop_token& stop);
   bool take_ready(std::vector<Pending>& out);
-  // The caller holds the mutex.
+  // The caller must hold the mutex.
   void list(const std::shared_ptr<Lane>& lane);
 
   std::mutex mutex_;
@@ -87,7 +87,7 @@ class Progress {
   std::condition_variable begun_;
   bool over_ = false;                         // the process is ending
   bool beginning_ = false;                    // some steps have left their lane, and are beginning
-  std::vector<std::shared_ptr<Lane>> lanes_;  // with steps that did not begin
+  std::vector<std::shared_ptr<Lane>> lanes_;  // lanes with steps that have not begun
   Thread thread_;
 };
 

@@ -34,7 +34,7 @@ class Ring {
   void close(const Lease& lease);
 
  private:
-  // Memory with its last owner: a lease, or the rest of it that later ones left.
+  // Memory and its last owner: a lease, or the rest of a lease after later ones took parts of it.
   struct Entry {
     std::size_t end = 0;
     Signal signal;
@@ -48,7 +48,7 @@ class Ring {
   const std::size_t bytes_;
   std::size_t next_ = 0;  // where the last lease ends
   std::uint64_t leases_ = 0;
-  Entries entries_;  // by their begin; they do not overlap
+  Entries entries_;  // entries by their beginning; they do not overlap
 };
 
 }  // namespace leeway::device

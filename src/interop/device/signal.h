@@ -11,16 +11,18 @@
 namespace leeway::device {
 
 // A cache line of such words. Each word only grows, as signed differences: a wait for an older
-// value is satisfied by a newer one. So a line may be used again while somebody still has to look.
+// value is satisfied by a newer one. So a line may be reused while a thread or stream still has to
+// read it.
 struct alignas(64) Words {
-  std::uint32_t ready = 0;     // by a stream: the input is in staging
-  std::uint32_t done = 0;      // by the host: the network is done with the staging
-  std::uint32_t released = 0;  // by a stream: the output is in its place
+  std::uint32_t ready = 0;     // written by a stream: the input is in staging
+  std::uint32_t done = 0;      // written by the host: the network is done with the staging
+  std::uint32_t released = 0;  // written by a stream: the output is in its place
   // For steps with kernels (transfer.h).
-  std::uint32_t reached = 0;  // by a stream: the input may be read, and the staging is the step's
-  std::uint32_t begun = 0;    // by the host: staging says what to encode
-  std::uint32_t landed = 0;   // by the host: the contributions are in staging
-  std::uint32_t reduced = 0;  // by a stream: the sum is encoded, and in its place
+  // Written by a stream: the input may be read, and the staging belongs to the step.
+  std::uint32_t reached = 0;
+  std::uint32_t begun = 0;    // written by the host: staging says what to encode
+  std::uint32_t landed = 0;   // written by the host: the contributions are in staging
+  std::uint32_t reduced = 0;  // written by a stream: the sum is encoded, and in its place
 };
 using Word = std::uint32_t Words::*;
 
@@ -46,7 +48,8 @@ class Signal {
   bool released() const { return is(&Words::released); }
   // Returns whether streams are done with the line and the staging of this use.
   bool settled() const { return ready() && released(); }
-  // Writes a word. A reader of it sees what was written to the staging before.
+  // Writes a word. A thread or stream that reads the word also sees data that were written to the
+  // staging before.
   void tell(Word word) const { store(word, value_); }
   void finish() const { tell(&Words::done); }
   // Drops the step, or the rest of it. Everything that waits for the host goes on.

@@ -50,7 +50,7 @@ class Stager {
 
   const Driver& driver_;
   const std::size_t ring_bytes_;
-  std::mutex mutex_;  // for calls: order on streams, rings, signals
+  std::mutex mutex_;  // protects calls: order on streams, rings, signals
   std::map<cuda::Context, std::unique_ptr<Device>> devices_;
   Progress progress_;
 };

@@ -8,15 +8,15 @@
 namespace leeway::device {
 
 enum class Direction { to_staging, from_staging };
-// Returns kUnavailable if CUDA refuses, as all functions below.
+// Copies rows. Like all functions below, returns kUnavailable if CUDA refuses.
 Status copy_rows(const Driver& driver, const Copy& copy, std::byte* staging, Direction direction,
                  cuda::Stream stream);
 
-// The stream writes a word of the signal when all earlier work is done. `by_host`: a host function
-// writes it, for streams that cannot.
+// Makes the stream write a word of the signal when all earlier work is done. `by_host`: a host
+// function writes the word, for streams that cannot.
 Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word,
                   bool by_host);
-// The stream waits until a word has the signal's value or a later one.
+// Makes the stream wait until a word has the signal's value or a later one.
 Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word);
 
 // Converts the result of a CUDA call to a status.

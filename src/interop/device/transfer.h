@@ -18,13 +18,13 @@ class Lane;
 // behind the other.
 struct Copy {
   cuda::Address memory = 0;
-  std::size_t offset = 0;  // in the step's staging
+  std::size_t offset = 0;  // offset in the step's staging
   std::size_t bytes = 0;   // length of a row
   std::size_t rows = 1;
-  std::size_t pitch = 0;  // from row to row, in memory
+  std::size_t pitch = 0;  // distance from row to row, in memory
 };
 
-// Place of one step's run.
+// Where one run of a step takes place.
 struct Site {
   std::byte* staging = nullptr;
   cuda::Address mapped = 0;  // address of the staging for kernels
@@ -40,11 +40,12 @@ struct Site {
 class StepKernels {
  public:
   virtual ~StepKernels() = default;
-  // After `begun`: encodes the input to staging.
+  // Called when `begun` is set: encodes the input to staging.
   virtual Status encode(const Site& site, cuda::Stream stream) = 0;
-  // After `landed`: sums the contributions of all ranks, and encodes the sum to staging.
+  // Called when `landed` is set: sums the contributions of all ranks, and encodes the sum to
+  // staging.
   virtual Status reduce(const Site& site, cuda::Stream stream) = 0;
-  // After `done`: decodes other ranks' sums to their places.
+  // Called when `done` is set: decodes other ranks' sums to their places.
   virtual Status decode(const Site& site, cuda::Stream stream) = 0;
   // The network's part, as Step::run, from the moment when the input may be read. It tells begun,
   // landed and done of the signal, or drops the signal.
@@ -63,11 +64,11 @@ struct Step {
   std::shared_ptr<StepKernels> kernels = nullptr;  // if null, copies and `run` are used
 };
 
-// An operation, or several that are one to the network.
+// An operation, or several operations that are one to the network.
 struct Transfer {
   std::shared_ptr<Lane> lane;
-  // The streams that it waits for, and that wait for it. At least one; the output is copied on the
-  // first.
+  // The streams that the operation waits for, and that wait for it. There is at least one; the
+  // output is copied on the first.
   std::vector<cuda::Stream> streams;
   std::vector<Step> steps;
 };

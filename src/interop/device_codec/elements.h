@@ -104,7 +104,7 @@ LEEWAY_GPU void store_slice(std::byte* packet, DataType type, unsigned at, unsig
 // serve four times as fast as slices.
 LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* packet,
                                           unsigned elements) {
-  constexpr unsigned kAtOnce = 10;  // quads in flight before the first is looked at
+  constexpr unsigned kAtOnce = 10;  // quads in flight before the first one is used
   constexpr unsigned kBatch = kAtOnce * Warp::kLanes;
   const unsigned quads = elements / (sizeof(Quad) / sizeof(float));
   Warp::PerLane<LargestMagnitude> largest;

@@ -32,8 +32,9 @@ struct EncodeJob {
   Packets packets;
   const std::byte* elements = nullptr;  // aligned as their type
   std::byte* out = nullptr;             // at any address
-  codec::Place place;                   // place of the first element
-  // From the format: f32, f16 or bf16. The scale rule and the bound are from its options.
+  codec::Place place;                   // place of the first element in the tensor
+  // Taken from the format: f32, f16 or bf16. The scale rule and the bound are taken from its
+  // options.
   DataType type = DataType::f32;
   ScaleRule scale_rule = ScaleRule::floor;
   float bound = 0.0f;
@@ -50,7 +51,7 @@ struct EncodeJob {
 struct Contribution {
   const std::byte* data = nullptr;
   const float* factors = nullptr;  // by packet; 0 leaves the packet out. If null, all are 1
-  bool encoded = true;             // if not, elements of the job's type
+  bool encoded = true;             // if false, elements of the job's type
 };
 
 // Most contributions of one launch. Further launches add the rest to its sum. In 16 bits each
@@ -80,7 +81,8 @@ struct JobList {
   const std::uint32_t* count = nullptr;
   const std::uint32_t* word = nullptr;
   std::uint32_t value = 0;
-  std::uint32_t packets_max = 0;  // about, over all jobs: the launch has warps for these
+  // Approximate number over all jobs: the launch has warps for these.
+  std::uint32_t packets_max = 0;
 };
 
 // The work of one launch: one job, or a list of them.

@@ -17,7 +17,7 @@ namespace leeway::device_codec {
 // Parameters of one launch, on a stream of the current context.
 struct Launch {
   device::cuda::Stream stream = nullptr;
-  // Most multiprocessors of the device that it takes: training wants the others.
+  // Most multiprocessors of the device that the launch takes. Training needs the others.
   unsigned multiprocessors = 12;
 };
 

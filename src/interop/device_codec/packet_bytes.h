@@ -102,7 +102,7 @@ class RunWriter {
 };
 
 // The aligned words around a slice's codes, which lie at any address. A lane loads them for several
-// slices before it looks at the first.
+// slices before it uses the first.
 template <int bits>
 class CodeWords {
  public:

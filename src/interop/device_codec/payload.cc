@@ -121,7 +121,7 @@ Result<MutableByteSpan> DevicePayload::landing(const PayloadLayout& layout) {
   return MutableByteSpan(landing_memory_.data(), layout.landing_bytes());
 }
 
-// ---- what the library asks ----
+// ---- the functions that the library calls ----
 
 DevicePayload::Block& DevicePayload::block_of(const PayloadChunk& chunk) {
   return chunk.half == PayloadHalf::reduce ? contributions_[chunk.owner] : spread_;
@@ -220,8 +220,8 @@ const std::byte* DevicePayload::input_of(const PayloadChunk& contribution) const
   return tensors_.input + (offset + contribution.first_element) * size_of(layout_.dtype);
 }
 
-// Returns the chunk's elements in the output. For a reduce-scatter the output is the own block
-// alone.
+// Returns the chunk's elements in the output. For a reduce-scatter the output is only the rank's
+// own block.
 std::byte* DevicePayload::output_of(const PayloadChunk& chunk) const {
   const bool whole = !layout_.spread.blocks.empty();
   const std::size_t offset = whole ? layout_.half(chunk.half).blocks[chunk.owner].offset : 0;
@@ -250,7 +250,7 @@ Status DevicePayload::sum(const Task& task, std::vector<PayloadChunk>& encoded) 
 }
 
 // Encodes the own block's chunks of which the reduced chunk was the last missing part. All ranks
-// shall hold what decodes from these, so this rank decodes them, too.
+// must hold the values that decode from these chunks, so this rank decodes them, too.
 Status DevicePayload::encode_whole(const PayloadChunk& reduced,
                                    std::vector<PayloadChunk>& encoded) {
   const auto overlap = [](const PayloadChunk& a, const PayloadChunk& b) {

@@ -93,7 +93,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   Block spread_;
   std::vector<bool> reduced_;  // chunks of our block; the thread's
 
-  std::mutex mutex_;  // for the members below, and for Block::ready
+  std::mutex mutex_;  // protects the members below, and Block::ready
   std::condition_variable_any changed_;
   std::deque<Task> tasks_;
   bool idle_ = true;
@@ -102,7 +102,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   std::size_t asked_ = 0;  // chunks that the library knows to be used
   device::cuda::Stream stream_ = nullptr;
   Thread thread_;
-  Status no_thread_;  // why there is none
+  Status no_thread_;  // reason why there is no thread
 };
 
 }  // namespace leeway::device_codec

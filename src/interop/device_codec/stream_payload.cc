@@ -99,7 +99,7 @@ Status StreamPayload::reduce(const Site& site, device::cuda::Stream stream) {
   Status status =
       kernels_.sum_listed(format_, list_of<SumJob>(kSum, site, &Words::landed, packets), launch);
   if (!call_.spreads) return status;
-  // All ranks shall hold what decodes from the encoded sum, so this rank decodes it, too.
+  // All ranks must hold the values that decode from the encoded sum, so this rank decodes it, too.
   if (status.ok())
     status = kernels_.encode_listed(
         format_, list_of<EncodeJob>(kSpread, site, &Words::landed, packets), launch);
@@ -196,7 +196,8 @@ const std::byte* StreamPayload::input_of(Rank owner) const {
   return call_.input + layout_.reduce.blocks[owner].offset * size_of(call_.type);
 }
 
-// Returns a rank's block in the output. Without a spread the output is the own block alone.
+// Returns a rank's block in the output. Without a spread half the output is only the rank's own
+// block.
 std::byte* StreamPayload::output_of(Rank owner) const {
   if (!call_.spreads) return call_.output;
   return call_.output + layout_.spread.blocks[owner].offset * size_of(call_.type);
@@ -286,7 +287,7 @@ void StreamPayload::ended(bool ok) {
   site_.signal.finish();
 }
 
-// ---- what the library asks ----
+// ---- the functions that the library calls ----
 
 EncodedChunk StreamPayload::encoded(const PayloadChunk& chunk) {
   const bool contributes = chunk.half == PayloadHalf::reduce;

@@ -28,8 +28,8 @@ class StreamPayload final : public device::StepKernels,
     CodecOptions codec;              // for both halves
     DataType type = DataType::f32;   // type of the tensors
     int size = 1;                    // ranks
-    std::size_t elements = 0;        // in the input, all ranks' blocks together
-    std::size_t block_elements = 0;  // in the longest block that this rank reduces
+    std::size_t elements = 0;        // elements in the input, all ranks' blocks together
+    std::size_t block_elements = 0;  // elements in the longest block that this rank reduces
     bool spreads = true;             // reduced blocks go to all ranks: an all_reduce
     unsigned multiprocessors = 12;   // as Launch
     // Input and output are in memory of the device, and may be the same.
@@ -48,20 +48,20 @@ class StreamPayload final : public device::StepKernels,
   // kContributionsMax ranks.
   static bool supports(const CodecOptions& codec, DataType type, ReduceOp op, int size);
 
-  // The kernels must outlive it.
+  // The kernels must outlive this object.
   StreamPayload(const Kernels& kernels, const Call& call, Begin begin);
 
   // Staging that one run needs.
   std::size_t staging_bytes() const { return staging_bytes_; }
 
-  // As StepKernels. Runs must come one after the other.
+  // See StepKernels. Runs must come one after the other.
   Status encode(const device::Site& site, device::cuda::Stream stream) override;
   Status reduce(const device::Site& site, device::cuda::Stream stream) override;
   Status decode(const device::Site& site, device::cuda::Stream stream) override;
   void run(const device::Site& site) override;
 
-  // As PayloadSource and PayloadSink. kInternal: the library divides the call in a way for which
-  // lists have no room.
+  // See PayloadSource and PayloadSink. Returns kInternal if the library divides the call in a way
+  // for which lists have no room.
   Status begin(const PayloadLayout& layout) override;
   EncodedChunk encoded(const PayloadChunk& chunk) override;
   Duration poll_every() const override { return std::chrono::microseconds(20); }
@@ -113,7 +113,8 @@ class StreamPayload final : public device::StepKernels,
   std::vector<std::size_t> spread_factors_at_;    // by owner
   std::vector<const std::byte*> sum_landing_;     // contributions to our block, by rank
   std::vector<const std::byte*> spread_landing_;  // other ranks' blocks, by rank
-  std::uint32_t chunks_left_ = 0;                 // missing for the sum of our block
+  // Chunks that are missing for the sum of our block.
+  std::uint32_t chunks_left_ = 0;
 };
 
 }  // namespace leeway::device_codec

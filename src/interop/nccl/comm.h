@@ -37,7 +37,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const Config& config() const { return config_; }
   bool blocking() const { return config_.blocking; }
   int device() const { return device_; }
-  // Valid once it is ready.
+  // Valid once the communicator is ready.
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::uint64_t ordinal() const { return ordinal_; }
@@ -79,12 +79,12 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Code finish(const Operation& operation, const Result<CollectiveReport>& outcome);
   // The same without the trace. `title` begins the text of an error.
   Code finish(std::string_view title, const Status& status);
-  // Between these two state() is kInProgress, and leaving waits. For operations of communicators
-  // that do not block.
+  // Between begin_operation() and end_operation(), state() is kInProgress, and leaving waits. For
+  // operations of communicators that do not block.
   void begin_operation();
   void end_operation();
 
-  // Between these two leaving waits. For calls that go through staging (staged.h).
+  // Between these two calls, leaving waits. For calls that go through staging (staged.h).
   void begin_streaming();
   void end_streaming();
 
@@ -157,7 +157,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   int streaming_ = 0;
   bool staged_ = false;
   std::shared_ptr<device::Lane> lane_;
-  std::atomic<int> failure_{kSuccess};  // the first one; revoke() alone clears it
+  std::atomic<int> failure_{kSuccess};  // the first failure; only revoke() clears it
   std::string why_;                     // text of failure_
   std::shared_ptr<Place> place_;
   PendingCommunicator pending_;

@@ -14,7 +14,8 @@ constexpr std::size_t kParts = 8;
 // copy.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
-// Messages are cut by their length alone, as the peer may have them in a group of other messages.
+// Only its length decides how a message is cut, because the peer may have it in a group of other
+// messages.
 constexpr std::size_t kMessagePart = kPartMax;
 
 std::size_t aligned(std::size_t bytes) {

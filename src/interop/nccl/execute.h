@@ -1,4 +1,4 @@
-// Operations as calls of Leeway's communicator.
+// Runs NCCL's operations as calls of Leeway's communicator.
 #pragma once
 
 #include <span>

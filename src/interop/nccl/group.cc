@@ -16,7 +16,7 @@ struct Group::Started {
   std::shared_ptr<Communicator> communicator;  // lives until the operation is done
   std::vector<Operation> operations;
   Work work;
-  std::shared_ptr<HostCall> staged;  // in place of work, where the communicator is staged()
+  std::shared_ptr<HostCall> staged;  // used instead of work if the communicator is staged()
 
   Code finish() {
     if (staged != nullptr) return staged->wait();

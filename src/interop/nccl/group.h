@@ -20,11 +20,13 @@ class Group {
  public:
   // A call that is no operation: it makes or ends a communicator.
   struct Job {
-    std::shared_ptr<Comm> comm;  // the one that it makes or ends
+    std::shared_ptr<Comm> comm;  // the communicator that the job makes or ends
     std::function<void()> begin;
-    std::function<Code()> wait;            // after begin(), if the communicator blocks or `waits`
-    std::function<void()> cancel = [] {};  // in place of begin()
-    bool waits = false;                    // for its end, even if the communicator does not block
+    // Called after begin(), if the communicator blocks or `waits`.
+    std::function<Code()> wait;
+    std::function<void()> cancel = [] {};  // called instead of begin()
+    // Waits for the communicator's end, even if it does not block.
+    bool waits = false;
   };
 
   // Returns the calling thread's group.

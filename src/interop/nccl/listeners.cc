@@ -77,7 +77,7 @@ void Listeners::close(State& state, const std::string& name) {
   const std::lock_guard lock(state.mutex);
   const auto found = state.open.find(name);
   if (found == state.open.end()) return;
-  ended = std::move(found->second);  // its server ends after the lock
+  ended = std::move(found->second);  // destroyed after the lock is released, which ends its server
   state.open.erase(found);
   state.changed.notify_all();
 }

@@ -40,7 +40,8 @@ class Listeners {
     std::mutex mutex;
     std::condition_variable_any changed;
     std::map<std::string, Listener> open;
-    bool watched = false;  // a thread closes listeners at their end; it ends with the last
+    // A thread closes listeners when their time is over; it ends with the last one.
+    bool watched = false;
   };
   static void expire(State& state, const std::stop_token& stop);
   static void close(State& state, const std::string& name);

@@ -21,7 +21,7 @@ Result<Options> member_options(const Settings& settings, int ranks, int rank) {
 void seal_by(const UniqueId& id, const Settings& settings, Options& options) {
   if (!id.has_secret() || !settings.seal || has_credentials(options)) return;
   options.secret = id.secret_text();
-  options.secret_for_meeting_only = true;  // else each id would have a socket and a thread
+  options.secret_for_meeting_only = true;  // otherwise each id would have a socket and a thread
 }
 
 }  // namespace leeway::nccl

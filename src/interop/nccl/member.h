@@ -11,7 +11,7 @@ namespace leeway::nccl {
 // unless LEEWAY_JOIN_TIMEOUT_MS is set.
 Result<Options> member_options(const Settings& settings, int ranks, int rank);
 
-// Returns true if the operator's secret file or certificates seal what this rank sends.
+// Returns true if this rank's datagrams are sealed by the operator's secret file or certificates.
 bool has_credentials(const Options& options);
 
 // Lets the id's secret prove who takes part, so that datagrams are sealed. Does nothing if the id

@@ -1,5 +1,5 @@
-// Rules of what may be lossy, as an operator writes them: one a line, or separated by ';'. The
-// first rule that matches a call decides. If none does, the call is exact.
+// Rules that an operator writes to say which calls may be lossy: one a line, or separated by ';'.
+// The first rule that matches a call decides. If none does, the call is exact.
 //
 //   operations | types | bytes | communicators -> delivery, codec, estimator
 //   all_reduce reduce_scatter | f32 bf16 | >=1MiB | comm=dp*,size=world -> best_effort(200ms) nvfp4
@@ -65,7 +65,7 @@ class Policy {
     bool world = false;
     std::optional<std::uint64_t> ordinal;
     CollectiveOptions outcome;
-    std::string text;  // as it was written, for messages
+    std::string text;  // the rule as it was written, for messages
 
     bool concerns(const Group& group) const;
     // Returns the rule without the calls that stay exact in any case.

@@ -34,7 +34,8 @@ class Registry {
   struct Table {
     std::shared_mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<Comm>> comms;
-    std::uint64_t first = next_number;  // handles below are of processes that this was forked from
+    // Handles below this are of processes that this one was forked from.
+    std::uint64_t first = next_number;
   };
   static Status absent(const Table& table, leeway_nccl_comm handle, std::string_view title);
 

@@ -91,7 +91,7 @@ const device_codec::Kernels* StagedCall::kernels() const {
       **lane, codec::format_of(operation.options.codec, operation.type, codec::Purpose::sum));
 }
 
-// Makes the step run by kernels, which read and write the memory in place of copies.
+// Makes kernels run the step, which read and write the memory instead of copies.
 void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                         device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;

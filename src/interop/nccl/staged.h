@@ -1,7 +1,7 @@
 // Operations cut into steps that go through staging memory: those on memory of streams, and all
 // others of a communicator if one of its ranks has a CUDA driver.
 //
-// The cut follows from kind, count and type alone, so that all ranks cut alike. Every step is an
+// The cut depends only on kind, count and type, so all ranks cut in the same way. Every step is an
 // operation of its own to Leeway.
 #pragma once
 
@@ -79,7 +79,7 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   std::size_t left_ = 0;  // parts that are not done
   Result<CollectiveReport> outcome_ = CollectiveReport();
   Code code_ = kSuccess;
-  Scalar factor_ = 1;  // as the first part read it, in the order of the stream
+  Scalar factor_ = 1;  // factor as the first part read it, in the order of the stream
 };
 
 // Enqueues calls on memory of streams, side by side.

@@ -11,7 +11,7 @@
 namespace leeway::nccl {
 namespace {
 
-// By use: the magic, the name in messages, and what to do if another library made it.
+// For each use: the magic, the name in messages, and what to do if another library made the id.
 struct Words {
   std::string_view magic;
   const char* noun;

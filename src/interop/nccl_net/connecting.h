@@ -22,13 +22,13 @@ class Connecting {
   // Begins as the sender. poll() fails unless the listener's process answers within 30 s.
   static Result<std::unique_ptr<Connecting>> connect(const nccl::UniqueId& id,
                                                      const nccl::Settings& settings);
-  // Takes the join back. It takes up to 200 ms where the rendezvous answers.
+  // Gives up the join, which takes up to 200 ms if the rendezvous answers.
   ~Connecting() = default;
   Connecting(const Connecting&) = delete;
   Connecting& operator=(const Connecting&) = delete;
 
-  // Returns null while the connection is not established. It is once the peer has it too. Must not
-  // be called again after an error, or after it returned a connection.
+  // Returns null while the connection is not established. It is established once the peer has it,
+  // too. Must not be called again after an error, or after it returned a connection.
   Result<std::unique_ptr<Connection>> poll();
 
  private:
@@ -41,7 +41,7 @@ class Connecting {
   const std::chrono::steady_clock::time_point reached_by_;
   Duration join_timeout_{0};
   std::shared_ptr<Reach> reach_;        // sender only: store of the listener
-  std::shared_ptr<nccl::Place> place_;  // until the peer has met too
+  std::shared_ptr<nccl::Place> place_;  // kept until the peer has met, too
   PendingCommunicator pending_;
   std::unique_ptr<Communicator> communicator_;
   Work met_;  // a barrier: the peer has made its communicator as well

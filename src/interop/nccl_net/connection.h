@@ -26,12 +26,12 @@ class Connection;
 struct Request {
   Connection* connection = nullptr;
   std::byte* data = nullptr;
-  std::size_t size = 0;   // bytes; of a receive, the most that it takes
+  std::size_t size = 0;   // bytes; for a receive, the most that it takes
   std::size_t moved = 0;  // bytes of the pieces that are done
   Work work;              // work of the current piece
 };
 
-// Used by one thread at a time, its requests included.
+// Used by one thread at a time, including its requests.
 class Connection {
  public:
   static constexpr std::size_t kRequestsMax = LEEWAY_NCCL_NET_REQUESTS;

@@ -11,7 +11,8 @@
 namespace leeway::nccl_net {
 namespace {
 
-// As NCCL's own sockets: the most interfaces, and the speed of one that tells none.
+// As in NCCL's own sockets: the most interfaces, and the speed assumed for an interface that
+// reports none.
 constexpr std::size_t kDevicesMax = 16;
 constexpr int kSpeedUnknownMbps = 10'000;
 

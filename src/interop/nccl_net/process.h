@@ -1,4 +1,4 @@
-// State of which a process has one: the environment's settings, devices, the listener of all its
+// State that a process has once: the environment's settings, devices, the listener of all its
 // handles, and connections that are being made.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace leeway::nccl_net {
 struct Listener {
   nccl::UniqueId id;
   std::shared_ptr<TcpRendezvous> server;
-  std::unique_ptr<Connecting> connecting;  // since the first accept
+  std::unique_ptr<Connecting> connecting;  // set since the first accept
   bool accepted = false;
 };
 
@@ -41,7 +41,8 @@ class Process {
 
   // `device` is one of devices().
   Result<std::unique_ptr<Listener>> listen(int device);
-  // As Connecting::poll(). Begins with the first call for a handle, and ends with its result.
+  // Works as Connecting::poll(). Begins with the first call for a handle, and ends when that call
+  // gives a result.
   Result<std::unique_ptr<Connection>> connect(const nccl::UniqueId& id);
 
  private:

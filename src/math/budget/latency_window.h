@@ -25,7 +25,7 @@ namespace leeway::budget {
 
 class LatencyWindow {
  public:
-  // For 1 .. kWindowStepsMax steps of 1 .. kMicroBatchesMax micro-batches.
+  // For windows of 1 .. kWindowStepsMax steps with 1 .. kMicroBatchesMax micro-batches each.
   LatencyWindow(std::uint32_t steps, std::uint32_t micro_batches);
 
   void clear();
@@ -33,11 +33,11 @@ class LatencyWindow {
   std::uint32_t steps() const { return steps_; }
 
   // Adds a step that has ended. `completed` holds values of 0 .. kLatencyMaxNs, at most
-  // micro_batches of them. Not if full().
+  // micro_batches of them. Must not be called if full().
   void add_step(std::span<const std::int64_t> completed, std::optional<Duration> aborted_after);
 
-  // Imputes, and returns all latencies of the full window; they stay until the window is cleared.
-  // Returns an empty table if nothing was completed in any step.
+  // Imputes the unknown latencies, and returns all latencies of the full window; they stay until
+  // the window is cleared. Returns an empty table if nothing was completed in any step.
   LatencyTable table();
   // Number of imputed latencies in table().
   std::uint32_t imputed() const { return imputed_; }
@@ -49,9 +49,10 @@ class LatencyWindow {
   std::uint32_t micro_batches_;
   std::uint32_t steps_ = 0;
   std::uint32_t imputed_ = 0;
-  std::size_t turn_ = 0;                   // index into completed_ns_
-  std::vector<std::int64_t> ns_;           // [step][micro-batch]; below 0 if unknown
-  std::vector<std::int64_t> computed_ns_;  // [step] compute time until it ended, however it ended
+  std::size_t turn_ = 0;          // index into completed_ns_
+  std::vector<std::int64_t> ns_;  // [step][micro-batch]; below 0 if unknown
+  // [step] compute time until the step ended, for whatever reason.
+  std::vector<std::int64_t> computed_ns_;
   std::vector<std::int64_t> completed_ns_;
 };
 

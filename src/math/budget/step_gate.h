@@ -28,8 +28,8 @@ inline constexpr Duration kNoThreshold = Duration::max();
 
 struct StepGateOptions {
   std::uint32_t micro_batches = 1;      // a step, 1 .. kMicroBatchesMax
-  std::uint32_t micro_batches_min = 1;  // completed in any case; 0 .. micro_batches
-  std::uint64_t warm_up_steps = 0;      // steps that are never stopped
+  std::uint32_t micro_batches_min = 1;  // micro-batches completed in any case; 0 .. micro_batches
+  std::uint64_t warm_up_steps = 0;      // first steps, which are never stopped
   Duration threshold = kNoThreshold;    // above 0
 };
 
@@ -63,14 +63,14 @@ class StepGate {
   }
   // Run time of the micro-batch that should_stop() gave up; unset if none was.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
-  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time. It is over
-  // all completed micro-batches in which it was asked, since the beginning. 0 if it never was.
+  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time. It is an
+  // average over all completed micro-batches in which should_stop() was asked. 0 if it never was.
   std::uint32_t stop_share_1024() const;
   // Start of the step on the gate's own clock, which never goes back.
   Instant step_start() const { return step_start_; }
 
   const ComputeCounts& counts() const { return counts_; }
-  // The shortest completed micro-batch so far; an hour before the first.
+  // The shortest completed micro-batch so far. Before the first one it is an hour.
   Duration shortest() const { return Duration(shortest_ns_); }
 
  private:
@@ -88,13 +88,14 @@ class StepGate {
   bool may_stop_ = false;  // past the warm-up
   std::uint32_t completed_ = 0;
   Instant reading_;     // the caller's clock
-  Instant time_;        // ours, at that reading
-  Instant step_start_;  // on our clock, as what follows
+  Instant time_;        // our own time at the caller's latest reading
+  Instant step_start_;  // on our own clock, like the times below
   Instant micro_batch_start_;
   Duration device_time_{0};  // sum over the step's micro-batches
   std::optional<Duration> aborted_after_;
-  std::optional<Duration> asked_after_;  // in the running micro-batch
-  double asked_ns_ = 0.0;                // sums over completed micro-batches in which it was asked
+  std::optional<Duration> asked_after_;  // when should_stop() was asked in the running micro-batch
+  // Sums over completed micro-batches in which should_stop() was asked.
+  double asked_ns_ = 0.0;
   double asked_of_ns_ = 0.0;
   std::int64_t shortest_ns_ = kLatencyMaxNs;
   std::vector<std::int64_t> latencies_ns_;

@@ -1,6 +1,6 @@
 // Brings the ranks of a group to the same automatic threshold without waiting for one another.
-// Ranks measure every window of steps and exchange the tables of the threshold search. Two fixed
-// numbers of steps later all ranks draw the same conclusion from the same numbers. This class says
+// Ranks measure every window of steps and exchange the tables of the threshold search. Fixed
+// numbers of steps later all ranks compute the same result from the same tables. This class says
 // what to exchange and when; the caller exchanges it.
 //
 //   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
@@ -31,7 +31,7 @@ namespace leeway::budget {
 struct AgreementOptions {
   bool automatic = true;
   std::uint32_t ranks = 1;
-  std::uint32_t micro_batches = 1;  // in a step of this rank
+  std::uint32_t micro_batches = 1;  // micro-batches in a step of this rank
   std::uint32_t micro_batches_min = 1;
   std::uint64_t warm_up_steps = 0;
   std::uint32_t window_steps = 44;  // kWindowStepsMin .. kWindowStepsMax
@@ -62,7 +62,8 @@ class ThresholdAgreement {
   // Call it if a conclusion is due. `ok`: cuts(), sums() and totals() hold those of all ranks.
   void conclude(std::uint64_t step, bool ok);
 
-  // To be combined over ranks in place; without an automatic threshold totals() only.
+  // Tables to be combined over ranks in place. Without an automatic threshold there are only
+  // totals().
   std::span<std::int64_t> bounds() { return search_.bounds(); }
   std::span<std::int64_t> cuts() { return search_.cuts(); }
   std::span<double> sums() { return search_.sums(); }
@@ -105,7 +106,7 @@ class ThresholdAgreement {
   LatencyWindow window_;  // being measured
   // The latencies of the last full window; empty if this rank completed nothing.
   std::vector<std::int64_t> measured_;
-  std::uint32_t stop_share_1024_ = 0;  // StepGate's, of the last step
+  std::uint32_t stop_share_1024_ = 0;  // StepGate::stop_share_1024() of the last step
   bool window_mixed_ = false;          // the threshold changed within the window
   bool measured_mixed_ = false;
   Instant window_start_;
@@ -114,13 +115,13 @@ class ThresholdAgreement {
 
   Duration threshold_ = kNoThreshold;
   ComputeCounts global_;
-  ThresholdChoice choice_;  // the last one in force, and its basis
+  ThresholdChoice choice_;  // the choice that is in force, and its basis
   double mean_s_ = 0.0;
   double deviation_s_ = 0.0;
   Duration overhead_{0};
   std::uint64_t estimates_ = 0;
   std::uint64_t drifts_ = 0;
-  std::uint64_t estimated_at_ = 0;  // the step of it
+  std::uint64_t estimated_at_ = 0;  // step of the latest estimate
   bool behind_ = false;             // this rank lacks a conclusion that others may have drawn
   bool catching_up_ = false;        // some rank is behind, or the conclusion had no latencies
 };

@@ -8,7 +8,8 @@
 namespace leeway::budget {
 namespace {
 
-constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;  // compute time of a step
+// Longest compute time of a step.
+constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;
 
 void raise(std::int64_t& value, std::int64_t least) {
   value = std::max(value, least);
@@ -122,7 +123,7 @@ ThresholdChoice ThresholdSearch::evaluate(std::uint32_t candidate) const {
     const double kept = sums_[at] / sums_.back();
     sum.drop_rate += 1.0 - kept;
     sum.time_cut += cut;
-    // A step from which all time is cut has nothing to divide by; nothing is kept of it.
+    // If all time of a step is cut, there is nothing to divide by, and nothing of the step is kept.
     sum.effective_speedup += (cut < 1.0 ? kept / (1.0 - cut) : 0.0) - 1.0;
   }
   const auto steps = static_cast<double>(options_.steps);

@@ -27,7 +27,7 @@
 namespace leeway::budget {
 
 // Limits of the search's input; sums of times then stay within 63 bits.
-inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // a micro-batch: an hour
+inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // longest micro-batch: an hour
 inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // in a step
 inline constexpr std::uint32_t kWindowStepsMax = 256;
 
@@ -47,7 +47,7 @@ struct LatencyTable {
 };
 
 struct ThresholdSearchOptions {
-  std::uint32_t steps = 44;        // in the window, 1 .. kWindowStepsMax
+  std::uint32_t steps = 44;        // steps in the window, 1 .. kWindowStepsMax
   std::uint32_t candidates = 200;  // at least 2
   // Micro-batches that every step completes in any case. Candidates begin at the earliest end of
   // the last of these, or of micro-batch 5, counted from 0, whichever is later. (5 is the public
@@ -58,7 +58,7 @@ struct ThresholdSearchOptions {
   // the best.
   double indifference = 0.0;
 };
-// The library's value, for steps that end as StepGate ends them.
+// The library's value of `indifference`, for steps that end as StepGate ends them.
 inline constexpr double kIndifference = 0.002;
 
 // Means over the window's steps.

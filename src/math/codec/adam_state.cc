@@ -1,5 +1,5 @@
-// One byte per Adam moment. Element by element: a state is encoded once a step at most, and its
-// transport costs more.
+// Encodes Adam's moments in one byte each. The loops go element by element: a state is encoded at
+// most once a step, and moving it costs more.
 #include "leeway/adam_state.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ float largest_finite(std::span<const float> values) {
   return std::bit_cast<float>(largest);
 }
 
-// Below 2^-117 or so max/amax leaves float's range; the largest float then is the scale.
+// Below 2^-117 or so, max/amax exceeds float's range; then the largest float is the scale.
 float scale_of(float amax, float max, bool power_of_two) {
   if (amax == 0.0f) return 1.0f;
   const float scale = std::min(max / amax, kFloatMax);
@@ -55,7 +55,7 @@ float scale_of(float amax, float max, bool power_of_two) {
 }
 
 // Returns the smallest subnormal code with probability |value| / its value, and otherwise 0. The 32
-// random bits belong to this element alone.
+// random bits are used only for this element.
 int flush(const Moment& moment, float value, std::uint64_t element,
           const AdamState8Options& options) {
   const PhiloxCounter counter{

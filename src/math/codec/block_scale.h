@@ -23,8 +23,8 @@ inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 // Stochastic rounding multiplies by the inverse. Rounding to nearest computes for an element x
 //   fma(x, inverse, x * rest)
 // where inverse and rest together are 1/scale to 2^-46, so that x on a tie of its scale stays a
-// tie: a product with a rounded inverse may lie on either side of it. The inverse is rounded down
-// then.
+// tie: a product with a rounded inverse may lie on either side of it. For such a scale the inverse
+// is rounded down.
 //
 // The rest is 0, which leaves the product, in these cases: powers of two; TransformerEngine's order
 // of operations; float32 scales of more than 16 significant bits (few elements lie on a tie of such

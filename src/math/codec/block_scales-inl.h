@@ -62,7 +62,7 @@ HWY_INLINE WordVec e4m3_nearest(FloatVec magnitude) {
   return hn::And(quanta_codes<kE4M3, 0>(magnitude), word(0x7F));
 }
 
-// As e4m3_scale_code().
+// The same as e4m3_scale_code().
 template <bool round_up>
 HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
   const auto code = e4m3_nearest(hn::Mul(amax, hn::Set(Floats(), kFp4Sixth)));
@@ -148,7 +148,7 @@ struct TensorEngineRule {
   }
 };
 
-// MX: `added` is what the rule adds to the magnitude before its exponent is taken.
+// MX: `added` is the value that the rule adds to the magnitude before its exponent is taken.
 struct PowerOfTwoRule {
   static constexpr std::uint32_t kNanCode = 0xFF;
   static constexpr bool kHasRests = false;

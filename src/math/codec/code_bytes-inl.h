@@ -87,7 +87,7 @@ class Packer {
   }
 
  private:
-  // The code in the upper (stochastic) or lower byte of the lower 16 bits.
+  // The code is in the upper byte (stochastic) or the lower byte of the lower 16 bits.
   template <Minifloat element, bool stochastic>
   static HWY_INLINE WordVec rounded(FloatVec v, const std::uint8_t* random) {
     if constexpr (!stochastic) return quanta_codes<element, 0>(v);

@@ -63,7 +63,7 @@ class QuarterPacker {
         eight_vectors_(_mm512_load_si512(kEightVectors.data())),
         upper_bytes_(_mm512_load_si512(kUpperBytes.data())) {}
 
-  // By quarters, too.
+  // This, too, works by quarters.
   static HWY_INLINE void draw(const Place& place, std::uint32_t draw, std::uint64_t first,
                               std::size_t blocks, std::uint8_t* out) {
     const QuarterDraws draws(place, stream_tag(kRoundingStream, draw));

@@ -134,8 +134,8 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // Beside the 32 bytes stand the same shifted by 4 bits; a byte permutation puts each code at the
-  // bottom of its lane. The look-up regards the lowest 4 bits alone.
+  // The 32 bytes are followed by the same bytes shifted by 4 bits; a byte permutation puts each
+  // code at the bottom of its lane. The look-up uses only the lowest 4 bits.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     alignas(64) static constexpr std::array<std::array<std::uint32_t, 16>, 4> kPlaces = places();
@@ -170,8 +170,8 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // 8 codes a word: each vector takes two words of the 16, moves nibble j to the bottom of lane j,
-  // and looks it up; the look-up regards the lowest 4 bits alone.
+  // A word has 8 codes. Each vector takes two of the 16 words, moves nibble j to the bottom of lane
+  // j, and looks it up. The look-up uses only the lowest 4 bits.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     alignas(64) static constexpr std::uint32_t kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28,
@@ -343,7 +343,7 @@ struct TableCodes {
                                     _mm512_load_si512(table.data() + 64));
   }
 
-  // The look-ups regard the lowest 6 or 7 bits alone.
+  // The look-ups use only the lowest 6 or 7 bits.
   static HWY_INLINE __m512i by_quarters(const std::byte* codes) {
     if constexpr (element.code_bits == 8) {
       const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);

@@ -16,7 +16,7 @@ namespace leeway::codec {
 // packets and random bits can be keyed by the block's place in the tensor.
 inline constexpr std::size_t kPacketElementsMultiple = 32;
 
-// kPacketElementsMax bounds what a kernel keeps on its stack: 64 KiB of float32.
+// kPacketElementsMax bounds the memory that a kernel has on its stack: 64 KiB of float32.
 using leeway::kPacketElementsMax;
 
 // Blocks of the randomised Hadamard transform.
@@ -30,8 +30,9 @@ struct Place {
   Rank source = 0;  // rank of the elements; a rotation's signs do not depend on it
   std::uint64_t first_element =
       0;  // index in the tensor; a multiple of 16 if the format rounds stochastically
-  const void* ahead = nullptr;  // encode only: where the next call will read as many elements;
-                                // fetched into the cache. Or null
+  // Encode only: address of the elements that the next call will read, to be fetched into the
+  // cache; or null.
+  const void* ahead = nullptr;
 };
 
 // Decides automatic rounding: sums of many contributions round without bias, copies with the least
@@ -43,7 +44,8 @@ struct Format {
   DataType element = DataType::f32;  // type of the tensor's elements
   std::size_t header_bytes = 0;      // once a packet
   std::size_t block_elements = 1;
-  std::size_t block_bytes = 4;  // scale and codes of one block; a last, shorter block takes as much
+  // Bytes of one block's scale and codes; a last, shorter block takes as many.
+  std::size_t block_bytes = 4;
 
   bool stochastic() const { return options.rounding == Rounding::stochastic; }
   // Returns the options without settings that the codec leaves no choice of. leeway::validate()
@@ -98,7 +100,7 @@ Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = 
 void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 
-// The same from and to float32, whatever the tensor's type.
+// The same, but from and to float32, whatever the tensor's type.
 void encode(const Format& format, std::span<const float> in, const Place& place,
             MutableByteSpan out);
 void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out);
@@ -106,7 +108,7 @@ void decode(const Format& format, ByteSpan in, const Place& place, std::span<flo
 // sum += (scale * block scale) * code, each step rounded. For rotated formats sum and terms are in
 // the rotated domain, where contributions of all sources can be added; restore() rotates back.
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum);
-// sum = (scale * block scale) * code, which spares clearing.
+// sum = (scale * block scale) * code. This saves clearing the sum first.
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum);
 // No-op for formats without rotation.
 void restore(const Format& format, const Place& place, std::span<float> sum);

@@ -59,7 +59,7 @@ constexpr float float_from_bfloat16(BFloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
-// Elements of tensors that codecs take, as what they are encoded from.
+// Elements of tensors that codecs take, as the floats from which they are encoded.
 constexpr float as_float(float value) {
   return value;
 }

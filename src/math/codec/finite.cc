@@ -1,5 +1,6 @@
-// x - x is 0 where x is finite, and NaN elsewhere: the differences are joined by OR and looked at
-// once. Narrow types are their exponents: all ones, or in e4m3 all ones but the sign.
+// For a finite x, x - x is 0; for any other it is NaN. The differences are joined by OR and checked
+// once. Narrow types are checked by their exponent bits, which are all ones if the value is not
+// finite; in e4m3 all bits but the sign are ones.
 #include "codec/finite.h"
 
 #include <algorithm>

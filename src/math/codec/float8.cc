@@ -30,7 +30,7 @@ HWY_INLINE WordVec float8_codes(FloatVec v) {
   return hn::IfThenElse(hn::Gt(magnitude, word(0x7F800000)), word(0x7F), signed_code);
 }
 
-// Whole vectors from the start; returns how many elements these had.
+// Encodes whole vectors from the start. Returns how many elements they had.
 template <Minifloat element>
 std::size_t encode_vectors(std::span<const float> in, std::byte* out) {
   using CodeBytes = hn::Rebind<std::uint8_t, Floats>;

@@ -1,5 +1,5 @@
 // Tensors of FP8 elements: conversion to and from float32, in which they are summed. (Codecs fp8_*,
-// which scale what they send, are of the block-scaled family: scaled.h.)
+// which scale their elements, are of the block-scaled family: scaled.h.)
 #pragma once
 
 #include <bit>

@@ -101,7 +101,7 @@ struct Bf16 {
   static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
     return load_bfloat16(Floats(), from);
   }
-  // Not the bfloat16 instruction: it flushes subnormals.
+  // The bfloat16 instruction is not used, because it flushes subnormals.
   static HWY_INLINE void write(hn::Vec<Floats> v, std::byte* to) {
     const auto bits = bits_of(v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), word(1));

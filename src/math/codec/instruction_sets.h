@@ -16,8 +16,8 @@ struct InstructionSet {
 // Returns the sets that this processor has, best first. Kernels run on the first.
 std::vector<InstructionSet> instruction_sets();
 
-// While it lives, all vector kernels of the process run on this set, and afterwards on the best
-// again. Not for programs whose other threads use kernels at that time.
+// While this object lives, all vector kernels of the process run on this set; afterwards they run
+// on the best set again. Not for programs whose other threads use kernels at that time.
 class RunOn {
  public:
   explicit RunOn(const InstructionSet& set);

@@ -78,9 +78,9 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t tag, std::uint64
 
 #if LEEWAY_RAW_AVX512
 
-// As random_blocks() for 32 blocks, but four blocks together: their words 0, their words 1, and so
-// on. Four vectors of counters go through the rounds side by side, because one alone waits for each
-// multiplication: 24.5 instead of 20.6 GB/s of float32 for NVFP4.
+// The same as random_blocks() for 32 blocks, but four blocks together: their words 0, their words
+// 1, and so on. Four vectors of counters go through the rounds side by side, because a single one
+// waits for each multiplication: 24.5 instead of 20.6 GB/s of float32 for NVFP4.
 class QuarterDraws {
  public:
   static constexpr std::size_t kBlocks = 32;

@@ -37,7 +37,7 @@ void multiply(DataType dtype, const Scalar& factor, ByteSpan in, MutableByteSpan
 // exactly the same memory as inputs.
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out);
-// The same. Returns whether all of out is finite.
+// The same as weighted_sum(). Returns whether all of out is finite.
 bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
                           std::span<const double> scales, MutableByteSpan out);
 

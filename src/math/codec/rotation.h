@@ -1,6 +1,7 @@
 // Randomised Hadamard transform: signs keyed by (seed, step, position), then an orthonormal
 // Walsh-Hadamard transform of blocks of 256 elements; a shorter rest is cut into blocks of
-// descending powers of two. Spreads what one element or one lost block would concentrate.
+// descending powers of two. It spreads the error of one large element or one lost block over all
+// elements of a block.
 #pragma once
 
 #include <bit>

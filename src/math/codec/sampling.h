@@ -84,7 +84,7 @@ void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& un
 }  // namespace internal
 
 // Probabilities of a group of finite elements; they total min(kept, nonzero elements) * 2^24, and
-// are 0 for zeros alone. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
+// are 0 only for zeros. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
 template <std::size_t kGroup>
 std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup>& group,
                                                   std::uint32_t kept) {

@@ -15,9 +15,9 @@
 #include "codec/sixteen_bits-inl.h"
 #include "leeway/types.h"
 
-// The kernels give way to the scalar definition on the one-lane target, which has no bytes to
-// shuffle, and where vectors have no size at compile time (SVE), for they hold vectors in classes.
-// CMakeLists.txt leaves SVE out: ARM runs the NEON kernels.
+// On two kinds of targets the scalar definition replaces the kernels. The one-lane target has no
+// bytes to shuffle. Where vectors have no size at compile time (SVE), the kernels' classes could
+// not hold them. CMakeLists.txt leaves SVE out: ARM runs the NEON kernels.
 #undef LEEWAY_SCALED_VECTORS
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 #define LEEWAY_SCALED_VECTORS 0
@@ -33,7 +33,7 @@
 #define LEEWAY_RAW_AVX512 0
 #endif
 
-// With permutations of bytes (VBMI), from Ice Lake and Zen 4 on.
+// Processors with permutations of bytes (VBMI), from Ice Lake and Zen 4 on.
 #undef LEEWAY_RAW_VBMI
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 #define LEEWAY_RAW_VBMI 1

@@ -10,7 +10,7 @@
 
 namespace leeway::codec {
 
-// Lengths and floating-point mode are the caller's duty.
+// The caller checks lengths and sets the floating-point mode.
 void encode_sparse(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);
 void accumulate_sparse(const Format& format, const std::byte* in, float scale,

@@ -31,7 +31,7 @@ void draw_kernel(const Place& place, std::uint32_t stream, std::uint32_t draw, s
                 out.data());
 }
 
-// Whole vectors from the start; returns how many values these had.
+// Rounds whole vectors from the start. Returns how many values they had.
 std::size_t round_kernel(std::span<const float> sent, float scale, const std::uint8_t* random,
                          std::byte* out) {
   using QuarterBytes = hn::Rebind<std::uint8_t, Floats>;

@@ -1,5 +1,5 @@
-// A kernel for runs of 128 elements, whose random words are drawn at once; what is left goes by the
-// definition.
+// A kernel for runs of 128 elements, whose random words are drawn at once; the rest is encoded by
+// the definition.
 #include "codec/stochastic_floats.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 #if LEEWAY_SCALED_VECTORS
 
-constexpr std::size_t kRunBlocks = 8;  // the most that random_blocks() draws at once
+constexpr std::size_t kRunBlocks = 8;  // the most blocks that random_blocks() draws at once
 constexpr std::size_t kRunElements = kRunBlocks * kRandomBlockElements;
 
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;

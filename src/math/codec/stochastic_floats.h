@@ -44,9 +44,9 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 }  // namespace internal
 
 // One element: the definition, which the vector kernels must match byte for byte. Over a uniform
-// random word |E - value| <= 2^-17 quantum; representable values never move. What exceeds the
-// largest finite value rounds to nearest, because rounding up would make infinity of a value that
-// has a near neighbour.
+// random word |E - value| <= 2^-17 quantum; representable values never move. A value beyond the
+// largest finite one rounds to nearest, because rounding up would turn a value with a near finite
+// neighbour into infinity.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
   constexpr Minifloat kFormat = internal::kHalf;  // a copy, as in block_scale.h

@@ -134,7 +134,7 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
   invert(rows);
   // A parity minus its terms of present packets is the Cauchy matrix times the missing packets. So
   // these are the inverse times (parities + the terms), as plus is minus here. The kernel also
-  // computes this product of two matrices, with rows of them in place of packets.
+  // computes this product of two matrices, with rows of them instead of packets.
   std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;
   for (std::size_t a = 0; a < missing_; ++a) {

@@ -40,11 +40,12 @@ class Recovery {
   void invert(std::span<const std::uint8_t> rows);
   void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
 
-  // Coefficients are in rows, one for each missing packet.
+  // Coefficients are in rows, one row for each missing packet.
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;
-  std::array<std::uint8_t, kRows * kPackets> seen_;    // present packets, in the parities
+  // Places of the present packets, in the parities.
+  std::array<std::uint8_t, kRows * kPackets> seen_;
   std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets from all places
   std::array<std::uint8_t, internal::kTableBytesMax * kRows * kPackets> tables_;
 };

@@ -18,9 +18,9 @@ struct ChoiceInputs {
   // Mean square of one contribution, per unit, times NoiseEstimate::encoded_share. A codec's
   // relative error times this is its noise in the result.
   double encoded_mean_square = 0.0;
-  double gradient_mean_square = 0.0;  // exact gradient's; negative if noise dominates
+  double gradient_mean_square = 0.0;  // of the exact gradient; negative if noise dominates
   double loss_variance =
-      0.0;  // the result's (NoiseEstimate), and other noise that no codec changes
+      0.0;  // loss variance of the result (NoiseEstimate), and other noise that no codec changes
 };
 
 // Predicted noise power over signal power, and predicted |Q(x) - x|/|x|, of a contribution whose

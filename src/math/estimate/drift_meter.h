@@ -31,9 +31,9 @@ class DriftMeter {
   // position's mean step counts as constant.
   DriftMeter(std::size_t positions, std::uint32_t window);
 
-  // Adds the values of one element on all ranks after a broadcast. With fewer than two ranks beside
-  // the owner there is no pair, with none nothing to compare. A sample with NaN or infinities is
-  // skipped.
+  // Adds the values of one element on all ranks after a broadcast. With fewer than two ranks
+  // besides the owner there is no pair, and with none there is nothing to compare. A sample with
+  // NaN or infinities is skipped.
   void add_sample(std::span<const float> values, Rank owner);
 
   // One optimizer step: new minus old value of every followed position, in the same order each

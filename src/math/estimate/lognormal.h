@@ -33,10 +33,10 @@ class LognormalFit {
   double count() const { return sums_[kCount]; }
   double zeros() const { return sums_[kZeros]; }
   double non_finite() const { return count() - zeros() - nonzero(); }
-  // Over finite elements that are not zero; 0 if there are none.
+  // Moments over finite elements that are not zero; 0 if there are none.
   double mean_log2() const;
   double sigma_log2() const;
-  // Over finite elements, zeros included; 0 if there are none.
+  // Mean square over finite elements, zeros included; 0 if there are none.
   double mean_square() const;
 
  private:
@@ -72,7 +72,7 @@ struct LognormalPruning {
 
   // Expected part of the elements that become zero.
   double pruned_fraction(double threshold) const;
-  // The threshold that prunes this part, 0 < sparsity < 1; s < 30.
+  // The threshold that prunes the fraction `sparsity` of the elements, 0 < sparsity < 1; s < 30.
   double threshold(double sparsity) const;
   // Cosine of the angle between the pruned vector and the original, for many elements.
   double cosine(double threshold) const;

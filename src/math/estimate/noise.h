@@ -46,17 +46,18 @@ struct NoiseStatistics {
   // result_mean_square.
   WeightMoments weights;
   WeightMoments measured_weights;
-  // Set for zero_fill, which does not make up for missing contributions. Its noise is the distance
-  // to what it keeps of the mean; for all others it is the distance to the mean.
+  // Set for zero_fill, which does not compensate for missing contributions. Its noise is the
+  // distance to the part of the mean that it keeps; for all other estimators it is the distance to
+  // the mean.
   bool shrinks = false;
 };
 
-// Per element. All but `gain` are linear in the measured means and unbiased, so single steps can be
-// negative and averages over steps are meaningful.
+// All values are per element. All but `gain` are linear in the measured means and unbiased, so
+// single steps can be negative, and averages over steps are meaningful.
 struct NoiseEstimate {
-  double gradient_mean_square = 0.0;   // exact gradient's; negative if noise dominates
+  double gradient_mean_square = 0.0;   // of the exact gradient; negative if noise dominates
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
-  double quantisation_variance = 0.0;  // the result's, from both halves
+  double quantisation_variance = 0.0;  // of the result, from both halves
   double loss_variance = 0.0;          // the result's mean square distance to gain * (mean of g_i)
   double gain = 1.0;  // fraction of the gradient in this result; below 1 for zero_fill
   // Factor with which one encoded contribution's variance enters quantisation_variance.

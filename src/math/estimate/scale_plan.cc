@@ -66,7 +66,8 @@ ScalePlan::ScalePlan(const Inputs& inputs)
   take_link_scales();
 }
 
-// Completes the weights: 1 each for a sum; for an average the mean of the known ones where unknown.
+// Completes the weights. For a sum all are 1. For an average, unknown weights become the mean of
+// the known ones.
 void ScalePlan::take_weights(ReduceOp op) {
   double known = 0.0;
   std::size_t known_count = 0;

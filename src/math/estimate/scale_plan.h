@@ -76,7 +76,7 @@ class ScalePlan {
   struct Inputs {
     Estimator estimator = Estimator::ratio;
     ReduceOp op = ReduceOp::avg;       // sum or avg
-    std::span<const LinkTally> links;  // by rank, the owner's own included
+    std::span<const LinkTally> links;  // links by rank, including the owner's own
     Rank owner = 0;
     bool external_control = false;  // augmented: the caller brings a control variate
     std::uint64_t seed = 0;         // the communicator's; with `step` it keys the virtual losses
@@ -84,7 +84,8 @@ class ScalePlan {
   };
 
   ScalePlan() = default;
-  explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
+  // Copies the inputs that it needs; the only call that allocates.
+  explicit ScalePlan(const Inputs& inputs);
 
   // Scales for a packet of which all contributions arrived, in an operation without any loss. Every
   // rank with units has 1/sum c (avg) or 1 (sum), whatever the estimator. Not for plans with
@@ -92,8 +93,8 @@ class ScalePlan {
   // packet arrives.
   BlockScales complete_scales(std::span<float> out) const;
 
-  // Returns whether the scales depend on rates of earlier operations, also where this one lost
-  // nothing.
+  // Returns whether the scales depend on rates of earlier operations. They do so even if this
+  // operation lost nothing.
   bool estimated_rates() const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the

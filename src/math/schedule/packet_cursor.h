@@ -41,7 +41,7 @@ class ChunkQueue {
 class ChunkOrder {
  public:
   ChunkOrder() = default;
-  // `size` >= 1 packets. The key is PacketCursor::Keys::inner.
+  // A chunk has `size` >= 1 packets. The key is PacketCursor::Keys::inner.
   ChunkOrder(std::uint64_t key, ChunkIndex chunk, std::uint32_t size);
 
   std::uint32_t size() const { return size_; }
@@ -91,7 +91,7 @@ class PacketCursor {
   bool exhausted() const { return position_ == packets_; }
 
  private:
-  // Without a queue: the next packet of the order that permutes nothing.
+  // For use without a queue: the next packet of the order that permutes nothing.
   PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
   void enter_chunk(ChunkIndex chunk);
 
@@ -104,7 +104,8 @@ class PacketCursor {
   PacketIndex start_;           // start of the cyclic order
   std::uint32_t queue_at_ = 0;  // chunks taken from the queue
   ChunkIndex chunk_;
-  ChunkOrder order_;            // in this chunk; without packets before the first chunk
+  // Order of the packets in this chunk; without packets before the first chunk.
+  ChunkOrder order_;
   std::uint32_t chunk_at_ = 0;  // packets of this chunk handed out
 };
 

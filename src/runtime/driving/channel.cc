@@ -42,7 +42,8 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
 
 Channel::~Channel() {
   if (generation_ != fork_generation()) {
-    // The driver's threads are the parent's, and its memory may be as one of them was changing it.
+    // The driver's threads exist only in the parent, and its memory may have been changed by one of
+    // them at the fork.
     (void)new (std::nothrow) std::shared_ptr<Driver>(driver_);
     return;
   }
@@ -125,7 +126,7 @@ void Channel::note_done(const collective::Request& request) {
   const Driver::Session session(*driver_);
   if (driver_->observer_ == nullptr) return;
   driver_->observer_->on_done(name_, request);
-  driver_->look_at_ = {0};  // the caller may end the process
+  driver_->look_at_ = {0};  // the caller may end the process after this
 }
 
 void Channel::ring() {
@@ -150,7 +151,7 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
-    // The observer hears of the call that a stand-in represents where that call goes.
+    // The observer hears of the call that a stand-in represents on the way that the call goes.
     if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
       driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
@@ -163,7 +164,8 @@ void Channel::note(const Status& status, Rank about) {
   if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
   why_ = status;
   about_ = about;
-  if (driver_->observer_ != nullptr) driver_->look_at_ = {0};  // the caller may end the process
+  // The caller may end the process after this.
+  if (driver_->observer_ != nullptr) driver_->look_at_ = {0};
   state_.store(status.code(), std::memory_order_release);
 }
 
@@ -237,7 +239,7 @@ void Channel::tell_size() {
   }
 }
 
-// The node and the driver forget this member, as soon as nobody reads its memory.
+// Makes the node and the driver forget this member, as soon as its memory is no longer read.
 void Channel::quit() {
   Driver::Session session(*driver_);
   const bool free = driver_->flush(*member_, Duration(limits::kTickNs)) || driver_->drop_trains() ||

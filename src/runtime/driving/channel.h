@@ -46,13 +46,14 @@ class Channel final : private MemoryWatcher {
   const std::shared_ptr<Driver>& driver() const { return driver_; }
   const std::vector<Rank>& slots() const { return slots_; }
 
-  // This process is the child of a fork, and has none of the driver's threads: calls fail.
+  // Returns true in a forked child, which has none of the driver's threads: calls fail there.
   bool forked() const { return driver_->forked(); }
 
   // Call it under a Driver::Session, whose pump() then does the pending work.
   collective::Engine& engine();
 
-  // Receives what is known of the path to a rank (text_of()), where an error has no room for all.
+  // Receives the known facts about the path to a rank (text_of()), if an error has no room for all
+  // of them.
   using TellPath = std::function<void(Rank peer, const std::string& facts)>;
   // Waits until datagrams pass to and from every peer, which also measures round trips. Returns
   // kUnavailable naming the peers whose paths failed, or kCancelled after abort(). A channel that
@@ -74,29 +75,29 @@ class Channel final : private MemoryWatcher {
   // after prove_paths(), where the transport has multicast.
   std::vector<Rank> deaf_to_multicast();
 
-  // For a caller that waits: begins the operation, and drives until it is done. `place`: as
+  // For a caller that waits: begins the operation, and drives until it is done. `place` is as in
   // collective::Request::place.
   using Place = std::optional<std::uint64_t>;
   Result<CollectiveReport> run(const collective::OperationSpec& spec, Place place = {});
-  // For a caller that waits for the operation next, and drives.
+  // For a caller that will wait for the operation next, and drive.
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec, Place place = {});
   // For a caller that does something else meanwhile: another thread drives. Operations of one
   // thread begin in the order of its calls to run(), submit() and start().
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
-  // Calls of these ranks over another way begin to wait for peers (`on`), or stop waiting. While
-  // they wait, a peer that is silent for the peer time-out is dead, as if an operation of this
-  // channel waited.
+  // Call it when calls of these ranks over another way begin to wait for peers (`on`), or stop
+  // waiting. While they wait, a peer that is silent for the peer time-out is dead, as if an
+  // operation of this channel waited.
   void watch_peers(bool on);
   // Tells an observer of a call that went another way and is over, as of a call of this channel.
   void note_done(const collective::Request& request);
-  // Says that a payload source or sink has progressed. Any thread.
+  // Tells the driver that a payload source or sink has progressed. Any thread.
   void ring();
 
   // How long the destructor lets operations end.
   Duration closing_patience();
 
   // Makes every operation in flight fail with kCancelled, now, and every later one too. Peers are
-  // told once, and nobody is waited for. `how` is for the texts. Any thread.
+  // told once, and this waits for no peer. `how` is for the texts. Any thread.
   void abort(const char* how = kAborted);
   // Returns kOk while all is well, else the code with which operations fail. Any thread; one atomic
   // load.
@@ -106,11 +107,11 @@ class Channel final : private MemoryWatcher {
   // Returns true if a peer has said good-bye, or is dead. Any thread; one atomic load.
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
-  // As DatagramTransport's functions; any thread.
+  // The same as DatagramTransport's functions; any thread.
   Status register_memory(ByteSpan memory) { return driver_->register_memory(memory); }
   void forget_memory(ByteSpan memory) { driver_->forget_memory(memory); }
 
-  // Adds one row a counter, with `prefix` before each name.
+  // Adds one row for each counter, with `prefix` before its name.
   void add_counters(const std::string& prefix, Counters& rows);
 
  private:
@@ -125,7 +126,7 @@ class Channel final : private MemoryWatcher {
   void probe_all();
   void look_at_links(Driver::Session& session);
   std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec, Place place) const;
-  // Hands the operation to the engine. By the driving thread.
+  // Hands the operation to the engine. Only the driving thread calls it.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
@@ -134,7 +135,7 @@ class Channel final : private MemoryWatcher {
   void publish();
   // The first error is the channel's state. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);
-  // Fills in `view` for people. `since`: time since they looked last.
+  // Fills in `view` for people. `since`: time since the last look.
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
@@ -155,10 +156,10 @@ class Channel final : private MemoryWatcher {
   TransportKind kind_;
   Instant proving_since_;
   const std::uint32_t generation_;  // generation of forks
-  // The driving thread alone touches these.
+  // Only the driving thread uses these members.
   collective::Member* member_ = nullptr;
   std::vector<std::shared_ptr<WorkState>> active_;
-  std::vector<ByteSpan> memory_;  // the member's, known to the transport
+  std::vector<ByteSpan> memory_;  // memory of the member, which the transport knows
   Status failure_;                // status of operations that are asked for after abort()
   Status why_;                    // text of state_
   Rank about_ = kNoRank;          // the rank that why_ names

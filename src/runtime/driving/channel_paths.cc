@@ -55,7 +55,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   return explain(broken, tell);
 }
 
-// Peers that came late have not received our earlier probes.
+// Returns true if a peer has come since. Peers that come late have not received our earlier probes.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().heard(peer) && !endpoint().proven(peer)) return true;
@@ -71,7 +71,7 @@ void Channel::probe_who_came(std::vector<bool>& met) {
   }
 }
 
-// The caller has a Session.
+// Collects the facts of a path. The caller must have a Session.
 PathFacts Channel::facts_of(Rank peer) {
   const protocol::Link& link = endpoint().link(peer);
   PathFacts facts{.self = config().self,
@@ -98,7 +98,7 @@ PathFacts Channel::facts_of(Rank peer) {
   return facts;
 }
 
-// The status has room for one path. `tell` hears of each, where there are several.
+// Makes a status, which has room for one path. If there are several, `tell` hears of each.
 Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
   std::string others;
   for (const Rank peer : broken) {
@@ -174,11 +174,11 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
   while (true) {
     {
       Driver::Session session(*driver_);
-      // Paths are measured as soon as a report has come, which a probe asks for. Memory carries
-      // what this rank means to send.
+      // Paths are measured as soon as a report has come, for which a probe asks. Memory carries all
+      // sizes that this rank means to send.
       const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
       if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
-      // A peer that gave up says nothing more.
+      // A peer that gave up does not answer any more.
       for (const Rank peer : unmeasured()) {
         if (endpoint().link(peer).gone) return explain({peer}, tell);
       }

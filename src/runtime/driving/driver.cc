@@ -71,7 +71,7 @@ Driver::~Driver() {
   role_.stop();
   background_is_orphan = background_.is_this();
   background_.join();
-  node_.wake_by({});  // the transport goes before the node
+  node_.wake_by({});  // the transport is destroyed before the node
 }
 
 void Driver::pace_with(Driver& first) {
@@ -96,7 +96,7 @@ bool Driver::wait_for(WorkState& work, Duration patience) {
 Status Driver::await(WorkState& work, Instant until) {
   if (work.over()) return Status();
   const std::shared_ptr<Driver> driver = work.driver.lock();
-  if (driver == nullptr) return Status();  // it was done before its driver went
+  if (driver == nullptr) return Status();  // the operation was done before its driver was destroyed
   if (in_callback()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "wait: a callback must not wait, because the thread that calls it is the "
@@ -120,7 +120,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Another thread, or another driver's, may bring one of them about.
+  // Another thread, also of another driver, may complete one of the works.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;
@@ -177,8 +177,8 @@ void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status,
     driver->take_up({.work = work, .outcome = status, .blame = blame});
 }
 
-// The thread that has the role looks for what was started in each step, and once more when it has
-// let go.
+// In each step the thread that has the role looks for operations that were started, and once more
+// when it has given up the role.
 void Driver::take_up(Started started) {
   {
     const std::lock_guard lock(started_mutex_);
@@ -360,7 +360,8 @@ void Driver::block(Instant now, Instant deadline) {
   blocked_ = false;
 }
 
-// Sends what the member has handed out, and waits until nobody reads it: at most `patience`.
+// Sends the trains that the member has handed out, and waits until they are no longer read, at most
+// for `patience`.
 bool Driver::flush(const collective::Member& member, Duration patience) {
   const Instant until = steady_now() + patience;
   for (;;) {
@@ -392,7 +393,7 @@ void Driver::forget_memory(ByteSpan memory) {
   transport_->forget_memory(memory);
 }
 
-// Serves the protocol while no caller does: stragglers' repair requests, probes, asynchronous
+// Serves the protocol while no caller does: late peers' repair requests, probes, asynchronous
 // operations.
 void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
   std::vector<Callback> callbacks;
@@ -407,7 +408,7 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
       }
     }
     callbacks.swap(callbacks_);
-    if (!callbacks.empty()) role_.nudge();  // callers did not come back
+    if (!callbacks.empty()) role_.nudge();  // callers did not come back in time
     role_.release_to_callers();
     if (any_started_) role_.nudge();
     if (callbacks.empty()) continue;

@@ -52,7 +52,7 @@ struct Layers {
   transport::Whereabouts* where = nullptr;
 };
 
-// start() makes one, and channels are opened on it. It lives as long as any channel does.
+// start() makes a driver, and channels are opened on it. It lives as long as any of its channels.
 class Driver final {
  public:
   // Returns kResourceExhausted if no thread can be started.
@@ -75,24 +75,24 @@ class Driver final {
 
   // Drives, or sleeps while another thread does, until the operation is done.
   static Result<CollectiveReport> wait(WorkState& work);
-  // As wait(), for `patience` at most. Returns true if the operation is done. In a callback it only
-  // looks.
+  // The same as wait(), but for at most `patience`. Returns true if the operation is done. In a
+  // callback it does not wait, and only checks.
   static bool wait_for(WorkState& work, Duration patience);
   // Drives until one of the works is done, and returns the index of the first that is. A null entry
   // is no operation. All works are on drivers of this process. Drivers that this thread does not
   // drive have a thread of their own.
   static std::size_t wait_any(std::span<WorkState* const> works);
-  // Ends a work that is no operation of a channel's: threads that wait for it are woken, and its
-  // callbacks are called. Not by a thread that has the role.
+  // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
+  // calls its callbacks. Must not be called by a thread that has the role.
   static void finish(WorkState& work);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
   // thread; it does not wait.
   static void end(const std::shared_ptr<WorkState>& work, const Status& status,
                   const protocol::Blame& blame = {});
-  // Takes one step, if nobody else is driving.
+  // Takes one step, if no other thread is driving.
   static void help(WorkState& work);
-  // Says that something that operations wait for is there. The driving thread then looks at all of
-  // them. Any thread; never blocks for long.
+  // Call it when something for which operations wait has come. The driving thread then looks at all
+  // of them. Any thread; never blocks for long.
   void ring();
 
   // Makes this driver send within the share of the link that `first` has, if it is paced. This
@@ -103,7 +103,7 @@ class Driver final {
   void observe(std::shared_ptr<Observer> observer);
   bool observed();
 
-  // As DatagramTransport's functions; any thread.
+  // The same as DatagramTransport's functions; any thread.
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
@@ -122,7 +122,7 @@ class Driver final {
     transport::SealedTransport* sealed() { return driver_.sealed_; }
     // Returns null if no peer shares memory.
     transport::MixedTransport* mixed() { return driver_.mixed_; }
-    // As DatagramTransport's, for a slot.
+    // The same as DatagramTransport's function, for a slot.
     const TransportLimits& limits_to(Rank slot) { return driver_.transport_->limits_to(slot); }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }
@@ -144,7 +144,7 @@ class Driver final {
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
-  // Time and polls since something happened.
+  // Time and number of polls since something happened.
   struct Idle {
     Instant since;
     int polls = 0;
@@ -161,7 +161,8 @@ class Driver final {
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
 
-  // As wait(), but at most until `until`. Returns an error if this thread must not wait for it.
+  // Like wait(), but at most until `until`. Returns an error if this thread must not wait for the
+  // work.
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
   // For a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
@@ -200,7 +201,7 @@ class Driver final {
   transport::MixedTransport* const mixed_;
   const transport::Whereabouts* const where_;  // set where peers have network addresses
   const std::uint32_t generation_;             // generation of forks
-  // The driving thread alone touches these.
+  // Only the driving thread uses these members.
   std::vector<Channel*> channels_;
   // callbacks of operations that are done: called when the role is free
   std::vector<Callback> callbacks_;

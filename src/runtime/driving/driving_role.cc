@@ -101,9 +101,10 @@ void DrivingRole::release() {
   hand_on();
 }
 
-// The role is free. It goes to the threads that must touch what is driven, else to the one that
-// waits longest. The background thread looks for itself every kGrace: waking it with each call made
-// a 4 KiB all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4 ranks).
+// The role is free. It goes to a thread that must touch the state of the driving thread, else to
+// the one that waits longest. The background thread looks for itself every kGrace: waking it with
+// each call made a 4 KiB all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4
+// ranks).
 void DrivingRole::hand_on() {
   if (wanted()) return free_.notify_all();
   if (!sleepers_.empty()) sleepers_.front()->woken.notify_one();

@@ -22,16 +22,17 @@ class DrivingRole {
   // Wakes the thread that drives from the transport's sleep when another wants the role.
   explicit DrivingRole(DatagramTransport& transport) : transport_(transport) {}
 
-  // For a caller that must touch what is driven. The thread that drives lets go at its next step.
+  // For a caller that must touch state that only the driving thread may touch. The thread that
+  // drives lets go at its next step.
   void acquire();
   // For a caller that waits for something that the driving thread brings about. Returns false if
   // `done` was set or `until` passed before the role was free. `done`: any thread may read it.
   bool acquire_unless(const std::atomic<bool>& done, Instant until = Instant::infinite_future());
   // For a caller that does not wait. Returns false if the role is taken or wanted.
   bool acquire_if_free();
-  // As acquire_if_free(), for a caller that asks whether something is done. A caller that asks
-  // densely runs all the time. It drives as well as the background thread, which lets go, as the
-  // two would take the core from each other.
+  // The same as acquire_if_free(), for a caller that asks whether something is done. A caller that
+  // asks without pauses runs all the time. It drives as well as the background thread, which then
+  // lets go, because the two would take the core from each other.
   bool acquire_to_poll(Instant now);
   // Returns true if a caller asks densely.
   bool polled() const { return polled_.load(std::memory_order_relaxed); }
@@ -40,7 +41,8 @@ class DrivingRole {
   // Returns true if another thread wants the role. Asked by the thread that has it, between steps.
   bool wanted() const { return wanting_.load(std::memory_order_relaxed) > 0; }
 
-  // Wakes the threads that sleep until `done`. By the thread that drives, after `done` was set.
+  // Wakes the threads that sleep until `done`. Called by the thread that drives, after it set
+  // `done`.
   void announce(const std::atomic<bool>& done);
 
   // Says that there is asynchronous work: the background thread need not wait for a pause of the
@@ -68,17 +70,18 @@ class DrivingRole {
   std::mutex mutex_;
   std::condition_variable free_;    // for acquire()
   std::condition_variable pause_;   // for the background thread
-  std::vector<Sleeper*> sleepers_;  // in acquire_unless(), in the order of their coming
+  std::vector<Sleeper*> sleepers_;  // threads in acquire_unless(), in the order in which they came
   std::atomic<int> sleeping_{0};    // threads in acquire_unless() that sleep or are about to
   bool taken_ = false;
   std::atomic<bool> in_background_{false};  // taken by the background thread
-  std::atomic<bool> recalled_{false};       // the role is wanted back from the background thread
-  std::atomic<int> wanting_{0};             // threads that want the role
+  // A caller wants the role back from the background thread.
+  std::atomic<bool> recalled_{false};
+  std::atomic<int> wanting_{0};  // threads that want the role
   std::atomic<bool> polled_{false};
   Instant polled_at_;               // time of the latest poll
   int polls_ = 0;                   // polls in a row that were close to each other
   std::uint64_t acquisitions_ = 0;  // by callers
-  std::uint64_t seen_ = 0;          // acquisitions that the background thread has seen
+  std::uint64_t seen_ = 0;          // number of acquisitions that the background thread has seen
   bool nudged_ = false;
   bool stopped_ = false;
 };

@@ -14,7 +14,7 @@ std::string rank(Rank rank) {
   return "rank " + std::to_string(rank);
 }
 
-// The advice where no addresses and no errors of the system are known.
+// The advice if neither addresses nor errors of the system are known.
 const char* remedy_of(TransportKind kind) {
   switch (kind) {
     case TransportKind::verbs:
@@ -35,7 +35,7 @@ bool is_refused(const PathFacts& facts) {
   return facts.refused.count > 0 && facts.refused.error != EMSGSIZE;
 }
 
-// A sealed peer is found wherever it sends from.
+// A sealed peer is found at any address from which it sends.
 bool sends_from_elsewhere(const PathFacts& facts) {
   return !facts.heard && !facts.sealed && facts.from_strangers > 0;
 }

@@ -7,7 +7,7 @@
 namespace leeway::driving {
 namespace {
 
-// Adds what a counter of 32 bits, which wraps, has grown by since.
+// Adds the growth of a counter of 32 bits, which wraps, since the last call.
 void advance(std::uint64_t& total, std::uint32_t now) {
   total += static_cast<std::uint32_t>(now - static_cast<std::uint32_t>(total));
 }

@@ -23,10 +23,10 @@ namespace leeway::driving {
 
 // State of a peer, as this rank sees it.
 enum class PeerState : std::uint8_t {
-  joining = 0,  // it was not heard yet
+  joining = 0,  // the peer was not heard yet
   alive,
-  suspect,  // it is silent while something is expected of it
-  dead,     // it was given up
+  suspect,  // the peer is silent while something is expected of it
+  dead,     // the peer was given up
   gone,     // it left
 };
 inline constexpr int kPeerStates = 5;
@@ -46,13 +46,13 @@ const char* to_string(Limit limit);
 
 struct PeerView {
   Rank rank = kNoRank;
-  Rank process = kNoRank;  // slot; the same in all communicators that share the peer's process
+  Rank process = kNoRank;  // slot of the process; the same in all communicators that share it
   PeerState state = PeerState::joining;
   bool rtt_measured = false;
-  bool relayed = false;  // reached through another process, for want of a path
+  bool relayed = false;  // reached through another process, because there is no path
   Rank relay = kNoRank;  // the relaying process's rank, if it is a member
   Duration rtt{0};
-  Duration rtt_min{0};   // 0 if nothing is paced, as nobody remembers it then
+  Duration rtt_min{0};   // 0 if nothing is paced, because then it is not measured
   Duration queueing{0};  // likewise
   double loss = 0;       // smoothed share of our datagrams that did not arrive
   std::uint64_t bytes_sent = 0;
@@ -74,7 +74,7 @@ struct ChannelView {
   std::size_t datagram_bytes = 0;
   int rounds_open = 0;
   protocol::EndpointCounters counters;
-  std::vector<PeerView> peers;  // by rank, without `self`
+  std::vector<PeerView> peers;  // peers by rank, without `self`
 };
 
 struct UplinkView {
@@ -85,7 +85,7 @@ struct UplinkView {
   double noise = 0;  // share of losses that are put down to the network's own
 };
 
-// A process that relays for this one, and had no share for all that it was asked to relay.
+// A process that relays for this one, and could not relay all datagrams that it was asked to.
 struct RelayView {
   Rank process = kNoRank;
   NetworkAddress address;
@@ -109,7 +109,7 @@ struct Snapshot {
   std::vector<ChannelView> channels;
 };
 
-// Hears of a driver. All calls come from the thread that drives, which waits for them.
+// Is told of a driver's work. All calls come from the thread that drives, which waits for them.
 class Observer {
  public:
   Observer() = default;
@@ -117,7 +117,7 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
 
-  // While something happens, ten times a second.
+  // Called ten times a second while something happens.
   virtual void on_snapshot(const Snapshot& snapshot) = 0;
   // An operation of that channel ended.
   virtual void on_done(const std::string& channel, const collective::Request& request) = 0;

@@ -24,8 +24,8 @@ struct WorkState {
   std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
   std::weak_ptr<driving::Driver> driver;  // the driver that brings it about
 
-  // Returns true in a forked child if the operation is the parent's. The parent goes on with it,
-  // and nobody in this process does.
+  // Returns true in a forked child if the operation is the parent's. Only the parent goes on with
+  // it.
   bool orphaned() const {
     return generation_ != fork_generation() && !done.load(std::memory_order_acquire);
   }
@@ -44,7 +44,8 @@ struct WorkState {
     return std::move(request.report);
   }
 
-  // Calls back when it is over: at once if it is, else by the thread that finds that out first.
+  // Calls back when the operation is over: at once if it is over already, else on the thread that
+  // finds that out first.
   void call_when_done(Callback callback) {
     // (In a forked child the mutex may be held for ever.)
     if (!orphaned()) {

@@ -1,4 +1,4 @@
-// Memory that all ranks of a communicator map: a part for each, which it alone writes and all
+// Memory that all ranks of a communicator map: a part for each, which only that rank writes and all
 // others read. A part is the rank's line (near/line.h) and its slots, through which its tensors
 // pass a chunk at a time.
 #pragma once
@@ -15,7 +15,7 @@ namespace leeway::near {
 using transport::Mapping;
 using transport::MemoryFile;
 
-// A slot is filled while peers still read the two before it: so a chunk costs one wait.
+// A slot is filled while peers still read the two slots before it, so a chunk costs one wait.
 inline constexpr std::size_t kSlots = 3;
 
 struct Shape {
@@ -28,7 +28,7 @@ struct Shape {
   std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
 };
 
-// The arena as rank `self` sees it. The memory belongs to somebody else.
+// The arena as rank `self` sees it. The object does not own the memory.
 class Arena {
  public:
   Arena(std::byte* memory, const Shape& shape, Rank self)
@@ -42,7 +42,7 @@ class Arena {
 
   const Line& line(Rank rank) const { return *reinterpret_cast<const Line*>(part(rank)); }
   Line& own_line() const { return *reinterpret_cast<Line*>(part(self_)); }
-  // Any number is valid, taken modulo kSlots: a peer may write anything.
+  // Any number is valid, and is taken modulo kSlots, because a peer may write any number.
   const std::byte* slot(Rank rank, std::uint64_t number) const {
     return part(rank) + kLineBytes + number % kSlots * shape_.slot_bytes;
   }

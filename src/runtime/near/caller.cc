@@ -100,7 +100,7 @@ Caller::Outcome Caller::run(const Spec& spec, std::uint64_t number, Instant subm
   } else if (outcome.way == Way::apart) {
     counters_.apart.fetch_add(1, std::memory_order_relaxed);
   } else if (outcome.way == Way::elsewhere) {
-    in_step_ = false;  // not all came to this call
+    in_step_ = false;  // not all ranks came to this call
     counters_.elsewhere.fetch_add(1, std::memory_order_relaxed);
   } else {
     fill_report(spec, submitted, report);
@@ -167,7 +167,7 @@ bool Caller::describe(const Spec& spec) {
   return true;
 }
 
-// Waits until all ranks are in this call, and checks that they mean the same.
+// Waits until all ranks are in this call, and checks that they mean the same operation.
 Status Caller::meet() {
   post(1);
   if (station_.aborted()) return await(1);
@@ -207,8 +207,8 @@ bool Caller::anyone_apart() const {
   return false;
 }
 
-// All see all descriptors and decide alike. Where some tensors lie in shared memory and others do
-// not, the call takes slots, and a step more.
+// All see all descriptors and decide alike. If some tensors lie in shared memory and others do not,
+// the call uses slots, and one more step.
 Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
   if (!plan_.direct) return Status();
   bool all = true;

@@ -42,7 +42,7 @@ class Caller {
   enum class Way : std::uint8_t {
     here,   // done or failed
     apart,  // no rank did anything yet: all take the call to the datagrams, in this order
-    // not done here either: for a peer this number is another call, which it gave to datagrams
+    // not done here either: the peer has another call under this number, which it gave to datagrams
     elsewhere,
   };
   struct Outcome {
@@ -59,12 +59,12 @@ class Caller {
   Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
                  Rank about);
 
-  // Allocates `bytes` bytes, at least one, on all ranks. Where not all ranks can share their
-  // memory, all have ordinary memory.
+  // Allocates `bytes` bytes, at least one, on all ranks. If not all ranks can share their memory,
+  // all get ordinary memory.
   Result<std::shared_ptr<Region>> allocate(std::size_t bytes, std::uint64_t number,
                                            Instant submitted, Duration deadline);
 
-  // The ranks have gone: regions are this process's own memory from now on.
+  // Call it when the ranks have gone: from then on regions are only this process's own memory.
   void close() { regions_->close(); }
 
   const CallerCounters& counters() const { return counters_; }
@@ -127,7 +127,7 @@ class Caller {
 
   std::size_t turn_ = 0;         // index of this rank's descriptor of the current call
   std::uint64_t next_slot_ = 0;  // number of the next chunk's slot
-  bool in_step_ = true;          // no peer can be in a call that this rank left early
+  bool in_step_ = true;          // false: a peer may still be in a call that this rank left early
   // State of the current call.
   Terms terms_;
   Plan plan_;

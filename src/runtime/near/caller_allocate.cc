@@ -33,7 +33,7 @@ Result<std::vector<Mapping>> Caller::peers_memory(std::size_t bytes) const {
   return all;
 }
 
-// Step 1: all have made a file. Step 2: all have mapped the others'.
+// After step 1 all ranks have made a file. After step 2 all have mapped the others' files.
 Result<std::shared_ptr<Region>> Caller::allocate(std::size_t bytes, std::uint64_t number,
                                                  Instant submitted, Duration deadline) {
   if (Status status = begin("allocate", number, submitted, deadline); !status.ok())

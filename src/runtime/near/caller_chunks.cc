@@ -26,7 +26,7 @@ void Caller::copy(const std::byte* from, std::byte* to, std::size_t bytes) {
                                std::memory_order_relaxed);
 }
 
-// Copies elements of this rank's input in the form in which others are to find them.
+// Copies elements of this rank's input in the form in which the other ranks must find them.
 void Caller::put(const Spec& spec, Part part, std::byte* to) {
   const auto* from = static_cast<const std::byte*>(spec.input.data) + part.at * plan_.element;
   const std::size_t bytes = part.count * plan_.element;
@@ -55,7 +55,7 @@ void Caller::copy_in(const Spec& spec, std::uint64_t chunk) {
       put(spec, from, to);
       continue;
     }
-    // Nobody else reads the part that this rank sums
+    // No other rank reads the part that this rank sums.
     const Part own = plan_.owned(self, piece.count);
     put(spec, {from.at, own.at}, to);
     const std::size_t behind = own.at + own.count;

@@ -1,4 +1,4 @@
-// One page of the arena with a rank's words to the others of its host. That rank alone writes it. A
+// One page of the arena with a rank's words to the others of its host. Only that rank writes it. A
 // peer's page may hold anything: a reader copies it out before it checks it.
 #pragma once
 
@@ -32,7 +32,7 @@ constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
 // Why a rank does nothing more.
 enum class Gone : std::uint32_t { no = 0, left, aborted };
 
-// Why a rank gave a call up, and the rank with which that began.
+// Why a rank gave up a call, and the rank at which the failure began.
 struct Reason {
   std::uint8_t code = 0;  // a StatusCode
   Rank rank = kNoRank;
@@ -57,14 +57,14 @@ struct Descriptor {
   Word to_at;  // as `from_at`, for the output; in an allocation the region's place in Line::regions
 };
 
-// A fact that one rank alone knows of its call, and that decides for all.
+// A fact about a call that only one rank knows, and that decides for all.
 enum class Condition : std::uint64_t {
   ordinary = 0,
   apart,  // only datagrams can do the call as this rank made it; in an allocation: no memory
 };
 
 struct alignas(128) Line {
-  // Together: one cache line is all that a waiting rank looks at.
+  // These words lie together: a waiting rank only reads one cache line.
   Word progress;
   Word begun;        // the last call that this rank began after it had failed in one
   Word gave_up;      // the last call that failed here, or 0
@@ -77,8 +77,8 @@ struct alignas(128) Line {
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;
-  // Numbers of calls that this rank gave to datagrams when it was asked for them, each in the place
-  // of its number modulo kElsewhereMax. This rank never comes to them here.
+  // Numbers of calls that this rank gave to datagrams, each in the place of its number modulo
+  // kElsewhereMax. This rank never comes to them here.
   alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;

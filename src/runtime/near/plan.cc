@@ -8,11 +8,11 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Ranks write whole cache lines of their own.
+// Each rank writes whole cache lines of its own.
 constexpr std::size_t kGrainBytes = 64;
 
-// An all_reduce is summed by everybody where all inputs together have at most kSummedByAllBytes: a
-// second wait costs more.
+// Most bytes of all inputs together for which every rank sums a whole all_reduce: for more, ranks
+// sum parts, which costs a second wait.
 constexpr std::size_t kSummedByAllBytes = std::size_t{32} << 10;
 
 // Bytes of each rank's tensor in a chunk of a direct call.

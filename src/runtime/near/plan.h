@@ -1,4 +1,4 @@
-// Facts that follow from a call alone, and so are alike on all ranks: whether it goes through the
+// Facts that follow only from a call, and so are the same on all ranks: whether it goes through the
 // arena, and how it is cut into chunks.
 #pragma once
 

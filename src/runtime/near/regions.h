@@ -56,7 +56,7 @@ class Regions : public std::enable_shared_from_this<Regions> {
   // Returns a peer's bytes, or null if this rank has no such memory of it.
   const std::byte* peer(Rank rank, const Spot& spot, std::size_t bytes);
 
-  // Stops telling the others anything.
+  // Call it when the others are to be told nothing more.
   void close();
 
  private:
@@ -72,7 +72,7 @@ class Regions : public std::enable_shared_from_this<Regions> {
   static bool is_over(const Entry& entry);
 
   const pid_t process_;
-  std::mutex mutex_;  // regions are given back on any thread
+  std::mutex mutex_;  // regions may be given back on any thread
   Station* station_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> freed_seen_;  // by rank

@@ -19,19 +19,19 @@
 namespace leeway::near {
 namespace {
 
-// Looks in a row, some 2 us, before other threads may run: the peer that is waited for may need
-// this core. Where no peer needs it, letting others run costs a system call. With 20 us, 4 KiB
-// between 2 ranks beside other work took 22 us in place of 6.
+// Looks in a row, some 2 us, before other threads may run: the awaited peer may need this core. If
+// no peer needs it, letting others run costs a system call. With 20 us, 4 KiB between 2 ranks
+// beside other work took 22 us instead of 6.
 constexpr int kPauses = 32;
 
 // Times that a waiting rank lets others run before it sleeps.
 constexpr int kYields = 200;
 
-// A sleeper looks at everything once in kSleepMax. A change that does not wake it, such as one of a
-// peer that it does not sleep on, costs no more than that.
+// A sleeper looks at everything once in kSleepMax. A change by a peer on whose word it does not
+// sleep does not wake it, and is noticed after that time at the latest.
 constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 
-// From kLookEvery on, and at that interval, a wait asks whether peers live.
+// From kLookEvery on, and at that interval, a waiting rank asks whether its peers live.
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
 void pause() {
@@ -199,7 +199,7 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
   return now >= terms.deadline ? overdue(terms, goal) : Status();
 }
 
-// The rank that is farthest behind is to blame.
+// Blames the rank that is farthest behind.
 Status Station::overdue(const Terms& terms, const Goal& goal) {
   Rank last = kNoRank;
   std::uint64_t least = goal.progress;
@@ -209,7 +209,7 @@ Status Station::overdue(const Terms& terms, const Goal& goal) {
     least = come;
     last = peer;
   }
-  if (last == kNoRank) return Status();  // it came in the last moment
+  if (last == kNoRank) return Status();  // the rank came in the last moment
   culprit_ = kNoRank;
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%llu: Timed out (%s): rank %u %s", unsigned{arena_.self()},

@@ -12,15 +12,15 @@
 
 namespace leeway::near {
 
-// The clock and the liveness check that a wait uses besides the lines.
+// The clock and the liveness check that a wait uses in addition to the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Asked every 100 ms by a wait: whether the peers live. A status that is not ok ends the wait,
-  // and the rank is one that does not live.
+  // Called every 100 ms during a wait: tells whether the peers live. A status that is not ok ends
+  // the wait, and the rank is one that does not live.
   std::function<Status(Rank&)> look;
 };
 
-// The call that waits: its name for texts, and its deadline.
+// The call that waits: its name for error texts, and its deadline.
 struct Terms {
   const char* name = "";
   std::uint64_t call = 0;  // from 1; people count from 0
@@ -48,7 +48,7 @@ class Station {
   // Says that the call has failed here: this rank does not use the call's memory any more. Peers
   // are told why, and which rank it began with: the one that the latest error here names.
   void give_up(std::uint64_t call, StatusCode why);
-  // Makes the latest error name this rank.
+  // Makes this rank the culprit of the latest error.
   void blame(Rank rank) { culprit_ = rank; }
   // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
   void go_elsewhere(std::uint64_t call);
@@ -70,8 +70,8 @@ class Station {
   bool anyone_elsewhere(const Terms& terms) const;
   // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
-  // Returns an error if a rank has failed in this call or a later one. Ok says that memory read
-  // before was still what it should be.
+  // Returns an error if a rank has failed in this call or a later one. If it returns ok, memory
+  // that was read before still had valid contents at that time.
   Status check_none_gave_up(const Terms& terms);
 
   // Any thread. Makes the current wait fail, if there is one, and all later ones. The text has

@@ -1,4 +1,4 @@
-// The latest snapshot of a driver. The driving thread puts it up, and other threads read it.
+// The latest snapshot of a driver. The driving thread writes it, and other threads read it.
 //
 // The driving thread never waits: while a reader holds the lock, it skips this update. The next one
 // comes a tenth of a second later.

@@ -192,9 +192,10 @@ class HttpServer final : public MetricsServer {
     });
   }
 
-  // Makes room for a connection from `source`, so that silent ones lock nobody out. If there is no
-  // room, it closes the one that has been silent longest, of the same source if that has used up
-  // its share. Returns false if all that might be closed have asked and are being answered.
+  // Makes room for a connection from `source`, so that silent connections lock no reader out. If
+  // there is no room, it closes the one that has been silent longest, of the same source if that
+  // has used up its share. Returns false if all that might be closed have asked and are being
+  // answered.
   bool make_room(const asio::ip::address& source) {
     const auto is_of_source = [&](const auto& known) {
       const auto visitor = known.lock();

@@ -23,7 +23,8 @@ constexpr double kLossMore = 0.05;
 // Fraction of refused datagrams that causes another line.
 constexpr double kRefusedLeast = 0.01;
 
-// Such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no member.
+// A relay's name, such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no
+// member.
 std::string name_of(const driving::RelayView& relay, const driving::Snapshot& snapshot) {
   std::string name = to_text(relay.address);
   for (const driving::ChannelView& channel : snapshot.channels) {

@@ -55,10 +55,10 @@ class OperatorLog {
 
   rendezvous::Log& log_;
   const Facts facts_;
-  // By epoch, then by index in ChannelView::peers
+  // by epoch, then by index in ChannelView::peers
   std::map<std::uint32_t, std::vector<Known>> peers_;
-  // By process. Silence and death belong to a process: they are logged once, whatever communicators
-  // it is in
+  // by process. Silence and death belong to a process, so they are logged once, however many
+  // communicators it is in
   std::map<Rank, driving::PeerState> processes_;
   // Relay shares by the relay's process, as of its latest log line.
   struct ToldShare {

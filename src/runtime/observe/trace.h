@@ -31,7 +31,7 @@ class Trace {
   static constexpr std::size_t kNotesMax = 1u << 16;
 
   // Returns the process's trace, which all its sockets share. Returns null if the options ask for
-  // none, or if it cannot be opened, which is logged.
+  // no trace, or if the file cannot be opened, which is logged.
   static std::shared_ptr<Trace> of(const Options& options);
   // The file of rank `rank` of `size`: for rank 3 "run.sqlog" becomes "run.3.sqlog".
   static std::string path_of(const std::string& path, int rank, int size);

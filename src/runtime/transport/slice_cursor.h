@@ -20,7 +20,7 @@ class SliceCursor {
   SliceCursor() = default;
   explicit SliceCursor(std::span<const Slice> slices) : next_(slices.data()) {}
 
-  // Calls piece(data, bytes) for each stretch of the next `bytes`.
+  // Calls piece(data, bytes) for each contiguous part of the next `bytes`.
   template <typename Piece>
   void take(std::size_t bytes, Piece&& piece) {
     while (bytes > 0) {

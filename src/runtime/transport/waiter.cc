@@ -34,7 +34,7 @@ void Waiter::also_watch(int handle) {
 }
 
 void Waiter::wait(Duration timeout, bool also_writable) {
-  // Each side announces itself before it looks at the other (both sequentially consistent), so a
+  // Each side announces itself before it checks the other (both are sequentially consistent), so a
   // call is never lost.
   waiting_.store(true);
   if (!called_.exchange(false)) {

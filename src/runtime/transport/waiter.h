@@ -29,21 +29,23 @@ class Waiter {
 
   static constexpr std::size_t kHandlesMax = 4;
 
-  // At most kHandlesMax handles, which stay the caller's. Returns kResourceExhausted if the process
-  // has too many files open.
+  // Watches at most kHandlesMax handles, which stay the caller's. Returns kResourceExhausted if the
+  // process has too many files open.
   Status open(std::span<const int> handles);
   Status open(int socket) { return open(std::span(&socket, 1)); }
 
-  // One more handle, after open() and while nobody waits.
+  // Watches one more handle. Call it after open() and while nobody waits.
   void also_watch(int handle);
 
   // From now on only wake() and timeouts end a wait: the handles are about to be closed.
   void forget_handles() { handle_count_ = 0; }
 
-  // Until a handle is readable (or the first one writable, where asked), wake() or `timeout`.
+  // Sleeps until a handle is readable (or the first one writable, if asked for), until wake(), or
+  // until `timeout` is over.
   void wait(Duration timeout, bool also_writable);
 
-  // Ends the wait() in progress, or the next one. Any thread. No system call unless somebody waits.
+  // Ends the wait() in progress, or the next one. Any thread. Makes no system call unless somebody
+  // waits.
   void wake();
 
  private:

@@ -7,11 +7,11 @@
 
 namespace leeway::transport {
 
-// Refusals of the system to send: they count trains, or datagrams where these leave one by one.
+// The system's refusals to send. They count trains, or datagrams if these are sent one by one.
 struct SendRefusals {
   Rank to = kNoRank;
   std::uint64_t count = 0;
-  int error = 0;  // errno of the latest
+  int error = 0;  // errno of the latest refusal
 };
 
 class Whereabouts {
@@ -23,7 +23,7 @@ class Whereabouts {
 
   // From now on receive() shows datagrams of unknown addresses as well, as those of kNoRank.
   virtual void show_strangers() = 0;
-  // Where trains to the peer go, who is known.
+  // Returns the address to which trains to the peer go. The peer must be known.
   virtual NetworkAddress address_of(Rank peer) const = 0;
   // Returns the address that a datagram of the latest receive() came from.
   virtual NetworkAddress source_of(const Received& received) const = 0;
@@ -32,12 +32,13 @@ class Whereabouts {
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
   // Sends one datagram, at once or never. Returns true if the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
-  // The system's refusals to send to one peer. The count is 0 if there were none, or if the
+  // Returns the system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
-  // The refusals of the peer that had the latest one.
+  // Returns the refusals of the peer that had the latest one.
   virtual SendRefusals last_refusals() const { return {}; }
-  // The address of the latest datagram that came from no member; not known() if none came.
+  // Returns the address of the latest datagram that came from no member; it is not known() if none
+  // came.
   virtual NetworkAddress last_stranger() const { return {}; }
 };
 

@@ -38,8 +38,8 @@ struct Certificates::Parts {
 // or several.
 std::optional<std::string> job_of(X509* certificate);
 
-// Returns why a certificate was refused. If its time is the reason, the text has start, end and
-// this machine's time.
+// Returns why a certificate was refused. If it is not valid now, the text has the start and end of
+// its validity and this machine's time.
 std::string reason_of(X509_STORE_CTX* context);
 
 }  // namespace leeway::keys

@@ -82,8 +82,8 @@ std::string clock_text() {
   return now == nullptr ? "an unknown time" : time_text(now.get());
 }
 
-// A certificate that is in time elsewhere may be out of it here. So the text says what this
-// machine's clock shows.
+// A certificate may be valid by another machine's clock and not by this one's. So the text says
+// what this machine's clock shows.
 std::string validity_text(const X509* certificate) {
   return "valid from " + time_text(::X509_get0_notBefore(certificate)) + " until " +
          time_text(::X509_get0_notAfter(certificate)) + ", and this machine's clock says " +

@@ -12,8 +12,8 @@
 namespace leeway::keys {
 
 // Paths of PEM files. LEEWAY_TLS_CA: the authorities that sign. LEEWAY_TLS_CERT: this process's
-// certificate, and those between it and the authority. LEEWAY_TLS_KEY: its private key, readable by
-// its owner alone.
+// certificate, and those between it and the authority. LEEWAY_TLS_KEY: its private key, which only
+// its owner may be able to read.
 struct CertificateFiles {
   std::string authority;
   std::string certificate;
@@ -25,7 +25,7 @@ class Certificates {
  public:
   // Returns kInvalidArgument, with what to do, if a file is missing, unreadable or of another kind;
   // if others can read the key, or the key is another certificate's; or if the certificate names no
-  // job, is not valid now, or is signed by somebody else.
+  // job, is not valid now, or is not signed by these authorities.
   static Result<std::shared_ptr<const Certificates>> read(const CertificateFiles& files);
   ~Certificates();
 
@@ -48,10 +48,10 @@ class Certificates {
 };
 
 // Files and texts with which a process proves that it is a member. With certificates and without a
-// secret it holds one Secret that everybody can compute: a name for the job.
+// secret, the result holds one Secret that everybody can compute: a name for the job.
 struct CredentialFiles {
   std::string secret;
-  std::string secret_text;  // contents of a secret file, in its place
+  std::string secret_text;  // contents of a secret file, used instead of the file
   CertificateFiles certificates;
   bool for_meetings_only = false;  // Secrets::use_for_meetings_only()
   bool any() const { return !secret.empty() || !secret_text.empty() || certificates.any(); }

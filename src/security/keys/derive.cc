@@ -38,9 +38,10 @@ Key hmac(ByteSpan key, ByteSpan text) {
 
 std::atomic<bool> openssl_is_gone{false};
 
-// A process that ends may have threads that join or seal, also its program's own. OpenSSL must not
-// be torn down under them. The first caller that initialises OpenSSL decides that, so this runs on
-// loading. If the program was first, end_threads() runs before OpenSSL is torn down.
+// While a process ends, some of its threads may still join or seal, and some may be the program's
+// own. OpenSSL must not be torn down under them. The first caller that initialises OpenSSL decides
+// whether it is, so this function runs when the library is loaded. If the program initialised
+// OpenSSL first, end_threads() runs before OpenSSL is torn down.
 [[gnu::constructor]] void keep_openssl_at_exit() {
   (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   (void)::OPENSSL_atexit([] {

@@ -35,7 +35,7 @@ bool is_own_group(gid_t group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-// Returns whether an entry lets somebody else than this process read.
+// Returns whether an entry lets anybody but this process read.
 bool tells_others(const Entry& entry, gid_t owning_group) {
   if ((entry.rights & R_OK) == 0) return false;
   if (entry.tag == kUser) return entry.id != 0 && entry.id != ::geteuid();
@@ -43,8 +43,8 @@ bool tells_others(const Entry& entry, gid_t owning_group) {
   return entry.tag == kGroup && !is_own_group(entry.id);
 }
 
-// Returns whether the mode's group bits let nobody read but root, this process and its groups. With
-// an access control list these bits bound all of its entries.
+// Returns whether the mode's group bits let only root, this process and its groups read. With an
+// access control list these bits bound all of its entries.
 bool readers_are_own(int file, gid_t owning_group) {
   std::array<std::byte, kVersionBytes + kEntriesMax * sizeof(Entry)> list{};
   const ssize_t got = ::fgetxattr(file, kListName, list.data(), list.size());

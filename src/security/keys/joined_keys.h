@@ -14,8 +14,8 @@ namespace leeway::keys {
 // a group.
 struct Identity {
   Key public_key{};
-  // The base of the tags that its senders use. It is random, but for the lowest bit: 1 if the
-  // processor has no instructions for AES.
+  // The base of the tags that its senders use. It is random except for the lowest bit, which is 1
+  // if the processor has no instructions for AES.
   std::uint32_t tag = 0;
   std::vector<std::uint64_t> secrets;  // ids of the secrets that it holds
   friend bool operator==(const Identity&, const Identity&) = default;
@@ -56,8 +56,8 @@ Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIde
 // Returns the name of a process for others: the first bytes of its public half (WIRE 9.7).
 std::uint64_t name_of(const Key& public_key);
 
-// Returns kMismatch, with both ranks, if two members have one name: one carries the other's public
-// half.
+// Returns kMismatch, with both ranks, if two members have one name: then one of them uses the
+// other's public key.
 Status check_distinct(const std::vector<Identity>& members);
 
 }  // namespace leeway::keys

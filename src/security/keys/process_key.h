@@ -26,8 +26,9 @@ class ProcessKey {
   const Key& public_half() const { return public_; }
 
   // Returns the key that only this process and the owner of the other half can compute, for one
-  // lane of one meeting. kMismatch: the bytes are no public half. kInternal: this key was given
-  // before. So no two counters of this process ever number datagrams under one key.
+  // lane of one meeting. kMismatch: the bytes are no public half. kInternal: this key was returned
+  // before. This makes sure that no two counters of this process ever number datagrams under one
+  // key.
   Result<Key> agree(const Key& other, const Key& meeting, std::uint8_t lane) const;
 
  private:

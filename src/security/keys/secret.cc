@@ -21,7 +21,7 @@ constexpr std::size_t kFileBytesMax = 4096;
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-// Text that is wiped from memory when it goes.
+// Text that is wiped from memory by its destructor.
 struct SecretText {
   std::array<char, kFileBytesMax + 1> bytes{};
   std::size_t size = 0;
@@ -47,8 +47,8 @@ std::optional<Key> key_of(std::string_view line) {
   return key;
 }
 
-// Returns whether 32 bytes may be random. Random ones have more than 16 different values, but for
-// one key in 10^13, and do not count up in equal steps.
+// Returns whether 32 bytes may be random. Random bytes have more than 16 different values, except
+// for one key in 10^13, and do not count up in equal steps.
 bool may_be_random(const Key& key) {
   std::array<std::byte, 256> seen{};
   bool counts = true;

@@ -1,5 +1,5 @@
-// The secrets of a job. Its processes prove to each other that they hold one, which strangers do
-// not. They come from a file that `leeway keygen` makes.
+// The secrets of a job. Its processes prove to each other that they hold one of them; strangers
+// hold none. They come from a file that `leeway keygen` makes.
 //
 // Secrets are never printed: texts of errors name the file and the line.
 #pragma once
@@ -47,7 +47,7 @@ class Secrets {
   static Result<Secrets> read(const std::string& path);
   // The same for a file's text; `name` is for errors.
   static Result<Secrets> parse(std::string_view text, const std::string& name);
-  // For a process that is a member by its certificate alone. Makes one public "secret" from the
+  // For a process whose certificate alone makes it a member. Makes one public "secret" from the
   // job's name, so that code which compares secrets compares jobs.
   static Secrets of_job(std::shared_ptr<const Certificates> certificates);
 
@@ -58,13 +58,13 @@ class Secrets {
   }
   // Returns null if secrets prove membership.
   const Certificates* certificates() const { return certificates_.get(); }
-  // Returns false if of_job() made them.
+  // Returns false if of_job() made them: then they are public.
   bool are_secret() const { return are_secret_; }
 
   // Uses the secrets only to prove membership of a meeting. Pairs of processes then seal with keys
-  // that follow from their key agreement alone. So groups with different secrets find the same keys
-  // for a pair, in whichever order they meet. The secrets become others than the same ones of a
-  // file, which would find other keys.
+  // that follow only from their key agreement. So groups with different secrets find the same keys
+  // for a pair, in whichever order they meet. The ids of the secrets change, too: a process that
+  // reads the same file and does not call this would find other keys.
   void use_for_meetings_only();
   bool for_meetings_only() const { return for_meetings_only_; }
 

@@ -35,11 +35,12 @@ std::array<char, 16> identity_of(std::uint64_t id) {
 }
 
 // The random numbers of the latest first messages. A recorded message that is sent again is refused
-// before it costs an X25519 exchange. A stranger cannot make a first message of its own that costs
-// one.
+// before it costs an X25519 exchange. A stranger cannot make a new first message for which this
+// process would compute an exchange.
 class LatestHellos {
  public:
-  // has() returns whether the number came before. add() returns false in that case.
+  // has() returns whether the number came before. add() adds it, and returns false if it came
+  // before.
   bool has(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return numbers_.contains(number);
@@ -102,7 +103,7 @@ std::uint64_t number_of_hello(const SSL* ssl) {
   return number;
 }
 
-// Makes a text printable that a stranger may have chosen.
+// Makes a text printable that a stranger may have written.
 std::string printable(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
@@ -207,7 +208,8 @@ FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   if (first.size() < whole) return FirstMessage::unfinished;
   std::uint64_t number = 0;
   std::memcpy(&number, first.data() + kRandomAt, sizeof number);
-  // Without a secret anybody can make a new first message, but a recorded one costs nothing.
+  // Without a secret anybody can make a new first message. But a recorded one is refused here, at
+  // no cost.
   if (has_certificates()) {
     return parts_->known.hellos.add(number) ? FirstMessage::may_be_members
                                             : FirstMessage::strangers;
@@ -277,7 +279,7 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side, std
     ::SSL_set_accept_state(ssl);
     return;
   }
-  // No certificate is trusted here: a server that shows one in place of the secret is refused.
+  // No certificate is trusted here: a server that shows one instead of the secret is refused.
   if (!parts_->context->has_certificates()) ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   ::SSL_set_connect_state(ssl);
   shake_hands();

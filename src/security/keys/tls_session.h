@@ -32,8 +32,8 @@ class TlsContext {
 
   // Equal for equal secrets and certificates.
   std::string name() const;
-  // Judges first bytes without cryptography. With certificates, call it once for the whole message:
-  // that is known as a repetition from then on.
+  // Judges first bytes without cryptography. With certificates, call it only once, for the whole
+  // message: afterwards the message counts as a repetition.
   FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
   // Returns whether certificates prove identities, and not a secret.
   bool has_certificates() const;
@@ -49,16 +49,17 @@ class TlsContext {
 
 class TlsSession {
  public:
-  // The client proves one secret, another one at each attempt, in turn. The server takes any of its
-  // own.
+  // The client proves one secret, another one at each attempt, in turn. The server accepts any of
+  // its own secrets.
   enum class Side : std::uint8_t { client, server };
   TlsSession(std::shared_ptr<const TlsContext> context, Side side, std::size_t attempt = 0);
   ~TlsSession();
   TlsSession(TlsSession&&) noexcept;
 
-  // Takes bytes of the connection. The other side's words are added to `plain`, and never before it
-  // has proved the secret. Returns false, from then on, if it has not proved the secret, or if
-  // these are no bytes of TLS. take_output() may still have an alert that tells the other side.
+  // Takes bytes that came over the connection. What they decrypt to is added to `plain`, but only
+  // once the other side has proved the secret. Returns false, also at all later calls, if the other
+  // side did not prove the secret, or if these are not bytes of TLS. Even then take_output() may
+  // have an alert that tells the other side.
   bool receive(ByteSpan bytes, std::vector<std::byte>& plain);
 
   // Adds bytes to send. They leave when the handshake is done.
@@ -71,9 +72,11 @@ class TlsSession {
   bool is_open() const;
   bool has_failed() const { return failed_; }
 
-  // With certificates, if the session failed: why this side refused the other's.
+  // The reason why this side refused the other's certificate, if the session failed with
+  // certificates.
   const std::string& objection() const;
-  // The other side's words if it showed a good certificate, and refused this side's.
+  // The text in which the other side refused this side's certificate, after it showed a good one
+  // itself.
   std::optional<std::string> refusal() const { return refusal_; }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace leeway::keys {
 
-// Returns nullopt if this machine's OpenSSL makes none.
+// Returns nullopt if this machine's OpenSSL cannot compute it.
 std::optional<Key> x25519_public_half(const Key& private_half);
 // Computes the key that only the owners of the two halves can compute. Returns nullopt if `other`
 // is no public half.

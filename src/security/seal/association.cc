@@ -96,7 +96,7 @@ void Association::settle(Instant now) {
 }
 
 void Association::on_message(Instant now, const ExchangeMessage& message) {
-  --in_phase_;  // messages that change keys are no reason to change them again
+  --in_phase_;  // messages that change keys must not cause another change of keys
   const bool of_next = message.phase == static_cast<std::uint32_t>(sending_phase_ + 1);
   switch (message.kind) {
     case ExchangeMessage::Kind::offer:
@@ -136,7 +136,7 @@ void Association::on_wake(Instant now, int& exchanges) {
   } else if (stage_ != Stage::quiet) {
     send_again(now);
   } else if (in_phase_ == 0) {
-    act_at_ = now + rotation_.time;  // nobody used these keys
+    act_at_ = now + rotation_.time;  // these keys were not used
   } else if (exchanges-- > 0) {
     offer(now);
   } else {

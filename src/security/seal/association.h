@@ -45,7 +45,7 @@ class Association {
   std::uint32_t inbound_tag() const { return keys_.inbound_tag; }
   std::uint32_t outbound_tag() const { return keys_.outbound_tag; }
 
-  // `out` is kOverheadBytes longer than the pieces.
+  // Seals the pieces. `out` must be kOverheadBytes longer than they are.
   void seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message = false);
   // Returns whether the phase has served for enough datagrams. Then on_wake() is due.
   bool has_served() const { return in_phase_ >= served_at_; }
@@ -60,7 +60,7 @@ class Association {
   // Takes the message in the datagram that was opened last.
   void on_message(Instant now, const ExchangeMessage& message);
 
-  // Erases old keys, goes on to the next phase, repeats questions. Each exchange of halves uses up
+  // Erases old keys, goes on to the next phase, and repeats questions. Each key exchange uses up
   // one of `exchanges`; if none is left, the exchange waits for a later call.
   void on_wake(Instant now, int& exchanges);
   Instant next_wake() const { return std::min(act_at_, previous_until_); }

@@ -147,7 +147,7 @@ std::optional<Associations::Outgoing> Associations::poll_message() {
     const Entry entry = messages_.back();
     messages_.pop_back();
     const std::size_t bytes = association_of(entry).seal_message(message_);
-    if (bytes == 0) continue;  // its phase is over
+    if (bytes == 0) continue;  // the message's phase is over
     ++counters_.sealed;
     return Outgoing{entry.slot, ByteSpan(message_).first(bytes)};
   }

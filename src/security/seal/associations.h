@@ -35,11 +35,12 @@ class Associations {
                         KeyExchange& exchange = x25519())
       : lane_(lane), rotation_(rotation), exchange_(exchange) {}
 
-  // Adds, for good, the process in this slot, with the keys of one meeting. needs_keys(slot,
-  // meeting) must be true. Two processes may meet in several groups at once, and end these meetings
-  // in different orders. So keys of all meetings are held until the peer was heard. Among the
-  // meetings with whose keys a peer was heard, the least one's keys seal, and both ends find the
-  // same. Towards a peer that was not heard, the latest meeting's keys seal.
+  // Adds the process in this slot, which cannot be removed, with the keys of one meeting.
+  // needs_keys(slot, meeting) must be true. Two processes may meet in several groups at once, and
+  // end these meetings in different orders. So keys of all meetings are held until the peer was
+  // heard. Once a peer was heard with the keys of several meetings, the keys of the least of these
+  // meetings seal, so both ends choose the same. Until a peer is heard, the keys of the latest
+  // meeting seal.
   void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
             const keys::Key& meeting = {});
   bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }
@@ -68,8 +69,9 @@ class Associations {
     bool path_message = false;
     bool newest = false;  // no datagram with a larger number was opened before
   };
-  // Opens a datagram where addresses of peers may change: the tag alone tells which peer sealed it.
-  // `hint`: the peer at whose address it came from, or kNoRank. Messages about keys leave no bytes.
+  // Opens a datagram if addresses of peers may change: then only the tag tells which peer sealed
+  // it. `hint`: the peer at whose address it came from, or kNoRank. Messages about keys leave no
+  // bytes.
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
   // Prepares messages that change keys (WIRE 8.5), and erases keys whose time is over.
@@ -127,7 +129,7 @@ class Associations {
   std::vector<Entry> messages_;  // associations that have a message to send
   std::array<std::byte, Association::kMessageBytesMax> message_;
   std::vector<Peer> by_slot_;
-  // By tag, open addressing, at most half full. Two peers may have the same tag.
+  // By tag, with open addressing, and at most half full. Two peers may have the same tag.
   std::vector<Entry> by_tag_;
   std::size_t entries_ = 0;
   std::vector<std::byte> copy_;  // a datagram that may be from one of several peers

@@ -18,8 +18,8 @@ namespace leeway::seal {
 // Has the length of the longest key. A cipher with shorter keys uses the first bytes.
 using CipherKey = std::array<std::byte, 32>;
 
-// The nonce of datagram n is the vector with n, big-endian, added to its last 8 bytes without
-// carry (exclusive or).
+// The nonce of datagram n is the vector, combined by exclusive or with n (big-endian) in its last 8
+// bytes.
 using NonceVector = std::array<std::byte, 12>;
 
 class Cipher {
@@ -29,7 +29,7 @@ class Cipher {
   Cipher& operator=(const Cipher&) = delete;
   virtual ~Cipher() = default;
 
-  // The object is used for sealing alone or for opening alone.
+  // An object is used either only for sealing or only for opening.
   virtual void set_key(const CipherKey& key, const NonceVector& vector) = 0;
 
   // `out` is a whole datagram: its header, which is there already, as many bytes as the pieces
@@ -37,7 +37,7 @@ class Cipher {
   virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
 
   // Opens a datagram in place: the bytes behind the header, without the proof. Returns false if the
-  // proof is wrong; these bytes are then of no use any more.
+  // proof is wrong; then these bytes are destroyed.
   virtual bool open(std::uint64_t number, MutableByteSpan datagram) = 0;
 };
 

@@ -8,8 +8,8 @@
 namespace leeway::seal {
 namespace {
 
-// Batches arrive at once. So the bucket holds the share of this time, and two long batches at
-// least.
+// Batches arrive all at once. So the bucket holds the share of this time, but at least two long
+// batches.
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
 // Bytes reserved for short datagrams, which find out whether the path works at all. Half of the
@@ -18,7 +18,7 @@ constexpr double kBurstBytesMin = 2 * 65'536;
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
-// The part of the share that peers are told. The rest leaves room for short datagrams beside data.
+// The part of the share that peers are told. The rest leaves room for short datagrams besides data.
 constexpr double kTellPart = 15.0 / 16;
 // A peer that asked within kAskingFor counts as one that asks. It is told at most once in
 // kTellPause of refusals or of a part that changed by kChange, and again after kTellAgain.
@@ -69,8 +69,8 @@ void Forwarding::fill(Instant now) {
   filled_at_ = now;
 }
 
-// Takes a short datagram from the reserve. Without reserve, it takes from the rest only while
-// kBurstBytesMin / 2 stays there.
+// Takes a short datagram from the reserve. If the reserve is empty, takes it from the rest, but
+// only while at least kBurstBytesMin / 2 stays there.
 bool Forwarding::spend(Instant now, std::size_t size) {
   fill(now);
   const auto bytes = static_cast<double>(size);
@@ -140,7 +140,7 @@ std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead&
   LEEWAY_ASSERT(head.kind == RelayHead::Kind::onward);
   const Rank to = slot_of(head.name);
   const std::uint64_t name = name_of(from);
-  // Never through a third process: a relayed datagram takes two hops.
+  // Datagrams never go through a third process: a relayed datagram takes two hops.
   if (to == kNoRank || to == from || name == 0 || !roaming.knows(to) || !roaming.settled(to)) {
     ++counters_.refused_target;
     return std::nullopt;

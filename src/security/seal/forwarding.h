@@ -33,10 +33,12 @@ class Forwarding {
     std::uint64_t datagrams = 0;  // forwarded
     std::uint64_t bytes = 0;      // bytes forwarded, sealed for their hop
     std::uint64_t refused_share = 0;
-    std::uint64_t refused_target = 0;  // the target is no peer that this process reaches directly
+    // The target is not a peer that this process reaches directly.
+    std::uint64_t refused_target = 0;
   };
 
-  // `name`: the name by which all processes that know the peer know it. 0 if they know none.
+  // Adds a peer. `name`: the name by which all processes that know the peer know it; 0 if they know
+  // none.
   void meet(Rank slot, std::uint64_t name);
   // Returns kNoRank if nobody has the name.
   Rank slot_of(std::uint64_t name) const;
@@ -53,8 +55,8 @@ class Forwarding {
   // nullopt if it is refused and counted.
   std::optional<Rank> forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                               const Roaming& roaming, MutableByteSpan opened);
-  // Opens a datagram that a relay forwarded to this process: what the peer had sealed. `from` is
-  // kNoRank if the process that the head names did not seal it.
+  // Opens a datagram that a relay forwarded to this process, and gives the datagram that the peer
+  // had sealed. `from` is kNoRank if the process that the head names did not seal it.
   Associations::Opened open(Instant now, const RelayHead& head, Associations& seals,
                             MutableByteSpan opened) const;
 

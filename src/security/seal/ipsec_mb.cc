@@ -67,7 +67,7 @@ class IpsecMbAesGcm final : public Cipher {
     return reinterpret_cast<const std::uint8_t*>(bytes);
   }
 
-  // The nonce, and the header as what the proof covers beside the sealed bytes.
+  // Sets the nonce, and the header as the additional data that the authentication tag covers.
   void start(std::uint64_t number, ByteSpan datagram) {
     const NonceVector nonce = nonce_of(vector_, number);
     IMB_AES128_GCM_INIT(functions_, &key_, &context_, octets(nonce.data()), octets(datagram.data()),

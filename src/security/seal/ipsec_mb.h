@@ -8,8 +8,8 @@
 
 namespace leeway::seal {
 
-// Returns an empty string if this build is without the library, this processor has no instructions
-// for AES, or the library's self-test failed. Then no cipher of it is made.
+// Returns an empty string if this build is without the library, if this processor has no
+// instructions for AES, or if the library's self-test failed. In these cases it makes no cipher.
 std::string ipsec_mb_version();
 
 std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm(bool seals);

@@ -37,8 +37,8 @@ struct Party {
 PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
                      const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);
 
-// Replaces the root by that of the next phase. `agreed` comes from halves that were made for it
-// alone.
+// Replaces the root by that of the next phase. `agreed` is the result of a key exchange whose keys
+// were made only for this phase.
 void next_phase(PairKeys& keys, const keys::Key& agreed);
 
 // Gives a cipher the key of the phase: for sealing this process's datagrams, or for opening the

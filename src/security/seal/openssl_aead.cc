@@ -67,7 +67,7 @@ class OpensslAead final : public Cipher {
   }
 
  private:
-  // The nonce, and the header as what the proof covers beside the sealed bytes.
+  // Sets the nonce, and the header as the additional data that the authentication tag covers.
   void start(std::uint64_t number, ByteSpan datagram) {
     const NonceVector nonce = nonce_of(vector_, number);
     LEEWAY_ASSERT(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, octets(nonce.data()),

@@ -34,11 +34,11 @@ enum class Refusal : std::uint8_t {
   none = 0,
   truncated,      // shorter than a header, one byte and a proof
   form,           // not a sealed datagram of this version
-  unknown_tag,    // no association has the tag
+  unknown_tag,    // no association has this tag
   wrong_address,  // the tag's association is with a process at another address
   too_old,        // number below the replay window
   replayed,       // number that was opened before
-  phase,          // sealed with a key that is not here any more, or not yet
+  phase,          // sealed with a key that is no longer here, or not yet
   forged,         // wrong proof: damaged, or not sealed by the peer
 };
 inline constexpr int kRefusals = 9;

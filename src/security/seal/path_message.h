@@ -31,9 +31,9 @@ struct PathMessage {
 
 inline constexpr std::size_t kPathMessageBytesMax = 28;
 
-// Gives how many bytes of `out` it takes.
+// Returns how many bytes of `out` it takes.
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out);
-// Returns nullopt if length or kind are others.
+// Returns nullopt if the length or the kind is another.
 std::optional<PathMessage> decode_path_message(ByteSpan bytes);
 
 // The head in front of a sealed datagram that goes through a third process (WIRE 9.8). It is sealed
@@ -54,12 +54,12 @@ struct RelayHead {
 
 inline constexpr std::size_t kRelayHeadBytes = 12;
 
-// `out` is kRelayHeadBytes long at least.
+// `out` must have at least kRelayHeadBytes.
 void encode_relay_head(const RelayHead& head, MutableByteSpan out);
 // Returns nullopt if it is no datagram that is relayed.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
-// A relay's message to a process of which it has forwarded less than it was asked (WIRE 9.10).
+// The message of a relay to a process for which it has not forwarded everything (WIRE 9.10).
 struct ShareMessage {
   // Number of the receiver's datagrams that were not forwarded for want of share, since the two
   // met, modulo 2^32.
@@ -72,12 +72,12 @@ struct ShareMessage {
 
 inline constexpr std::size_t kShareMessageBytes = 16;
 
-// `out` is kShareMessageBytes long at least.
+// `out` must have at least kShareMessageBytes.
 void encode_share_message(const ShareMessage& message, MutableByteSpan out);
-// Returns nullopt if length or kind are others.
+// Returns nullopt if the length or the kind is another.
 std::optional<ShareMessage> decode_share_message(ByteSpan bytes);
 
-// Message by which both go to the next key phase (association.h).
+// Message by which both processes change to the next key phase (association.h).
 struct ExchangeMessage {
   enum class Kind : std::uint8_t {
     offer = 7,       // from the leader: its half for the phase
@@ -87,7 +87,7 @@ struct ExchangeMessage {
   };
 
   Kind kind = Kind::confirm;
-  std::uint32_t phase = 0;  // modulo 2^32; offer and accept alone have this and `half`
+  std::uint32_t phase = 0;  // modulo 2^32; only offer and accept have this and `half`
   keys::Key half{};
 
   friend bool operator==(const ExchangeMessage&, const ExchangeMessage&) = default;
@@ -95,9 +95,9 @@ struct ExchangeMessage {
 
 inline constexpr std::size_t kExchangeMessageBytesMax = 40;
 
-// Gives how many bytes of `out` it takes.
+// Returns how many bytes of `out` it takes.
 std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out);
-// Returns nullopt if length or kind are others.
+// Returns nullopt if the length or the kind is another.
 std::optional<ExchangeMessage> decode_exchange_message(ByteSpan bytes);
 
 }  // namespace leeway::seal

@@ -1,7 +1,7 @@
-// Keeps what each relay lets pass of this process's datagrams (WIRE 9.10).
+// Keeps the rate at which each relay forwards this process's datagrams (WIRE 9.10).
 //
-// A relay's message can only slow down what goes through that relay, which it could also drop. Its
-// rate never counts below kLeast, so that questions for another relay pass.
+// A relay's message can only slow down traffic through that relay, which it could also drop. Its
+// rate never counts as less than kLeast, so that challenges for another relay still pass.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ class RelayShares {
   // Returns the new rate of a relay; nullopt if there are no more changes.
   std::optional<Change> poll();
 
-  // By slot; those of peers that never relayed are empty.
+  // Shares by slot; those of peers that never relayed are empty.
   const std::vector<Share>& shares() const { return shares_; }
-  std::uint64_t refused() const;  // datagrams, by all relays
+  std::uint64_t refused() const;  // number of refused datagrams, over all relays
   std::uint64_t words_refused() const { return words_refused_; }
 
  private:

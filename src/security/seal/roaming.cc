@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 // Unanswered challenges after which the present address counts as silent. At 10 % loss both ways
 // one in four thousand trials finds a working address silent.
 constexpr std::uint64_t kAsksOfPresent = 5;
-// Challenges to an address that another peer told.
+// Challenges sent to an address that another peer told.
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
-// How often the others are told a peer's address, and how many at a time.
+// How often the other peers are told an address, and how many of them at a time.
 constexpr int kTells = 3;
 constexpr Duration kTellAgain = 250ms;
 constexpr std::size_t kToldMax = 64;
@@ -182,7 +182,7 @@ void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
   }
 }
 
-// The answer of the present or the former address counts wherever it came from: it shows that
+// The answer of the present or the former address counts from wherever it came: it shows that
 // datagrams sent there reach the peer.
 void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t token) {
   Peer& peer = peers_[slot];
@@ -259,11 +259,11 @@ void Roaming::try_to_move(Instant now, Rank slot) {
       best = &trial;
   }
   if (best == nullptr) return;
-  if (!peer.settled) {  // from an address that nobody told us
+  if (!peer.settled) {  // this is an address that nobody told us
     if (peer.present.asked() >= kAsksOfPresent) settle(now, slot, *best);
     return;
   }
-  if (!peer.present.known()) {  // a candidate that was slower to answer
+  if (!peer.present.known()) {  // this candidate was slower to answer
     if (4 * best->rtt < 3 * peer.rtt) {
       const Place winner = *best;
       move(now, slot, winner);
@@ -320,8 +320,8 @@ void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
   put_out({slot, at.address, {PathMessage::Kind::challenge, at.token, at.address}});
 }
 
-// The peer is heard from its present address, which has not answered yet. It has come up since the
-// last challenge, and the next one may be a second away. So it comes sooner.
+// The peer is heard from its present address, which has not answered yet. It has become reachable
+// since the last challenge, and the next challenge may be a second away. So it is sent sooner.
 void Roaming::ask_soon(Instant now, Rank slot) {
   Place& at = peers_[slot].present;
   if (!at.known()) return;

@@ -41,7 +41,8 @@ namespace leeway::seal {
 
 class Roaming {
  public:
-  // Most candidates of a peer beside its first address, and most addresses on trial at a time.
+  // Most candidates of a peer in addition to its first address, and most addresses on trial at a
+  // time.
   static constexpr std::size_t kTrialsMax = 4;
   // Longest time without a datagram to a peer. After a longer one, address translators may forget
   // the peer. Mappings of 30 s exist.
@@ -100,10 +101,10 @@ class Roaming {
     if (!peers_[slot].settled) [[unlikely]]
       ask_soon(now, slot);
   }
-  // Call it when one was opened, from whatever address.
+  // Call it when a datagram was opened, from whatever address it came.
   void on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                  bool newest);
-  // Call it also if that was a path message.
+  // Call it, too, if that datagram was a path message.
   void on_message(Instant now, Rank slot, const NetworkAddress& source, const PathMessage& message);
   // Takes a path message of the peer that came through the relay `via`. It says nothing of the
   // peer's address.
@@ -173,7 +174,7 @@ class Roaming {
     Instant refused_until;
     Instant trial_began;
     std::uint64_t name = 0;
-    int tells_left = 0;  // how often others are yet to be told its address
+    int tells_left = 0;  // how many more times others will be told its address
     Instant tell_at;
     Instant sent_at;
   };

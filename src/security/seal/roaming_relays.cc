@@ -1,8 +1,8 @@
 // Finds a relay for a peer without a path of its own.
 //
-// Nobody is told and nobody agrees. A challenge goes through other peers, sealed end to end, and a
-// peer through which the answer comes back has a path to both. So any peer may relay, and each of
-// the two chooses for its own direction.
+// This needs no agreement between processes. A challenge goes through other peers, sealed end to
+// end, and a peer through which the answer comes back has a path to both. So any peer may relay,
+// and each of the two chooses for its own direction.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ constexpr int kAskedAtOnce = 8;
 // answer they are kSearchSlowly.
 constexpr Duration kSearchPause = 100ms;
 constexpr Duration kSearchPauseMax = 1s;
-constexpr Duration kNobodyPause = 250ms;  // while nobody could be asked
+constexpr Duration kNobodyPause = 250ms;  // pause while nobody could be asked
 constexpr std::uint64_t kSearches = 64;
 constexpr Duration kSearchSlowly = 30s;
 // A relay is asked from time to time whether it still reaches the peer. After this many unanswered

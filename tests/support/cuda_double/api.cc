@@ -1,5 +1,5 @@
 // libcuda.so.1 for tests: the functions of the CUDA driver that Leeway and its tests call, on a
-// machine without a GPU. It proves order, addresses and that nothing blocks, never speed.
+// machine without a GPU. It can check order, addresses and that nothing blocks, but not speed.
 //
 // Left out of what CUDA promises: the null stream does not wait for other streams, and all streams
 // have one priority.
@@ -68,7 +68,7 @@ int number_of(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// An empty CUDA_VISIBLE_DEVICES hides all.
+// An empty CUDA_VISIBLE_DEVICES hides all devices.
 int devices_there() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible != nullptr && *visible == '\0' ? 0 : number_of("CUDA_DOUBLE_DEVICES", 8);
@@ -146,7 +146,7 @@ extern "C" {
 
 Code cuInit(unsigned) {
   if (calls_forbidden) fault("cuInit is called by a thread that must not call CUDA");
-  static Double* const made = new Double;  // its threads never end
+  static Double* const made = new Double;  // never destroyed, because its threads never end
   the_double = made;
   return made->process == ::getpid() ? kSuccess : kNotInitialized;
 }
@@ -476,7 +476,7 @@ Code cuStreamEndCapture(StreamHandle stream, Graph* graph) {
   return code;
 }
 
-// An executable graph is the graph: it cannot be changed.
+// An executable graph is the graph itself: it cannot be changed.
 Code cuGraphInstantiate(Graph* executable, Graph graph, unsigned long long) {
   ENTER(cuGraphInstantiate);
   *executable = new GraphObject{graph->body};

@@ -9,9 +9,9 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-// How streams run from now on. To be set between calls that wait for all of them. Environment
-// variables set it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8),
-// CUDA_DOUBLE_STREAM_WAITS (1), CUDA_DOUBLE_DEVICES (8; it does not change).
+// How streams run from now on. Set it only when no stream has work. Environment variables set it at
+// first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1),
+// CUDA_DOUBLE_DEVICES (8; it does not change).
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
@@ -19,15 +19,17 @@ struct CudaDoubleSettings {
 };
 void cuda_double_configure(const CudaDoubleSettings* settings);
 
-// Work of a stream that touches device memory: `kernel` runs when the stream gets there, and sees
-// device memory where cuda_double_alias() says. May be captured.
+// Enqueues work that touches device memory: `kernel` runs when the stream reaches it, and finds
+// device memory at the addresses of cuda_double_alias(). May be captured.
 leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
                                               void (*kernel)(void*), void* argument);
-// Where a kernel finds `bytes` of device memory. Ends the process if it is none.
+// Address at which a kernel finds `bytes` of device memory. Ends the process if `memory` is no
+// device memory.
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
 // A kernel with one parameter, which cuLibraryGetKernel() finds in every image. `run` gets a copy
-// of it, and how many warps work. It sees device memory where cuda_double_alias() says.
+// of the parameter, and the number of warps. It finds device memory at the addresses of
+// cuda_double_alias().
 void cuda_double_register_kernel(const char* name, std::uint64_t parameter_bytes,
                                  void (*run)(const void* parameter, unsigned warps));
 

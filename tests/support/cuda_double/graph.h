@@ -1,4 +1,4 @@
-// Work of streams, and graphs of it.
+// Work of streams, and graphs of such work.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct GraphRun;
 struct Work {
   std::function<bool()> can_begin = [] { return true; };
   std::function<void()> run = [] {};
-  bool by_host = false;             // on the thread of host functions
-  std::shared_ptr<GraphRun> graph;  // in place of the above
+  bool by_host = false;             // runs on the thread of host functions
+  std::shared_ptr<GraphRun> graph;  // replaces the members above
 };
 
 // In a stream's queue.
@@ -29,11 +29,11 @@ struct Node {
   std::vector<std::size_t> after;
 };
 
-// A graph, and the executable ones that are made of it.
+// A graph, and the executable graphs that are made of it.
 struct GraphBody {
   std::vector<Node> nodes;
   std::vector<std::function<void()>> at_end;  // user objects
-  bool running = false;                       // one launch at a time
+  bool running = false;                       // a launch is running; only one runs at a time
 
   GraphBody() = default;
   GraphBody(const GraphBody&) = delete;
@@ -64,9 +64,10 @@ struct Stream;
 struct Capture {
   std::uint64_t id = 0;
   const Stream* origin = nullptr;
-  bool guards = false;  // the mode forbids calls that may wait
-  std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();  // reset to null at its end
-  std::shared_ptr<void> handle;  // handle of the graph while capture goes on
+  bool guards = false;  // the mode of the capture forbids calls that may wait
+  // Null once the capture has ended.
+  std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();
+  std::shared_ptr<void> handle;  // handle of the graph, while the capture goes on
 
   // Returns true if `node` comes before, or is, one of `tips`.
   bool reaches(const std::vector<std::size_t>& tips, std::size_t node) const {

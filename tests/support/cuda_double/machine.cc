@@ -20,10 +20,10 @@ constexpr int kCaptureIsolation = 905;
 constexpr int kIllegalState = 401;
 constexpr int kModeRelaxed = 2;
 
-// The host writes words that streams wait for without a call: they are looked at again and again.
+// The host writes words that streams wait for without calling CUDA, so the double polls them.
 constexpr microseconds kLookEvery{30};
-// A stream lies for a while in one of kLiesOneIn picks, and the device pauses in one of
-// kPausesOneIn.
+// How often a stream is delayed (one pick in kLiesOneIn), and how often a device pauses (one in
+// kPausesOneIn).
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;
@@ -107,7 +107,8 @@ int Machine::wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<E
   {
     const std::lock_guard lock(mutex_);
     if (event->capture != nullptr) {
-      if (event->capture->body == nullptr) return kCaptureIsolation;  // its capture has ended
+      // The capture of the event has ended.
+      if (event->capture->body == nullptr) return kCaptureIsolation;
       if (stream->capture != nullptr && stream->capture != event->capture) return kCaptureMerge;
       stream->capture = event->capture;
       for (const std::size_t tip : event->tips) {

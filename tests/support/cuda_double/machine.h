@@ -1,9 +1,9 @@
-// The double's devices at work: what streams hold, and the threads that do it.
+// The double's devices at work: the queues of streams, and the threads that do the work.
 //
 // A device is a thread. It picks one of the streams whose next work can begin, by a seeded choice,
-// and lets streams lie for a while now and then. With one connection it does all work of a device
-// in the order of the calls, and what cannot begin holds up everything behind it. Functions of the
-// host run on one thread, as CUDA's do.
+// and now and then delays a stream for a while. With one connection it does all work of a device in
+// the order of the calls, and work that cannot begin holds up everything behind it. Functions of
+// the host run on one thread, as CUDA's do.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@
 namespace cuda_double {
 
 struct Event {
-  // Set once the last record's stream got there. A waiter waits for that record.
+  // Set once the stream has reached the last record. A waiter waits for that record.
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
   std::shared_ptr<Capture> capture;  // capture in which the last record was made, if any
   std::vector<std::size_t> tips;
@@ -32,10 +32,10 @@ struct Stream {
   std::deque<Entry> queue;
   std::uint64_t enqueued = 0;
   std::uint64_t completed = 0;
-  bool busy = false;  // with a function of the host, or on the device's thread
+  bool busy = false;  // busy with a function of the host, or on the device's thread
   int lies_for = 0;   // picks
   std::shared_ptr<Capture> capture;
-  std::vector<std::size_t> tips;  // nodes that the next one comes after
+  std::vector<std::size_t> tips;  // nodes after which the next one comes
 };
 
 class Machine {
@@ -43,7 +43,8 @@ class Machine {
   explicit Machine(CudaDoubleSettings settings);
 
   std::shared_ptr<Stream> make_stream(int device);
-  // Adds to the graph where the stream is being captured. Blocks while the queue is full.
+  // Adds the work to the queue, or to the graph if the stream is being captured. Blocks while the
+  // queue is full.
   void enqueue(const std::shared_ptr<Stream>& stream, Work work);
   void record(const std::shared_ptr<Event>& event, const std::shared_ptr<Stream>& stream);
   // CUDA's code.
@@ -54,20 +55,20 @@ class Machine {
   int begin_capture(const std::shared_ptr<Stream>& stream, int mode);
   int end_capture(const std::shared_ptr<Stream>& stream, std::shared_ptr<GraphBody>& out);
   std::shared_ptr<Capture> capture_of(const Stream& stream);
-  // Some thread is capturing in a mode in which calls that may wait are forbidden.
+  // Returns true if some thread captures in a mode that forbids calls that may wait.
   bool guarded();
 
   void configure(const CudaDoubleSettings& settings);
   bool stream_waits();
 
  private:
-  // Most entries of a queue. Beyond this, calls have to wait, as CUDA's do.
+  // Most entries of a queue. If there are more, calls wait, as CUDA's do.
   static constexpr std::size_t kQueueMax = 1024;
 
-  // Something that can begin now.
+  // A piece of work that can begin now.
   struct Pick {
     std::shared_ptr<Stream> stream;
-    std::size_t node = 0;  // index in a graph
+    std::size_t node = 0;  // index of the node in a graph
   };
   void device_loop(int device);
   void host_loop();

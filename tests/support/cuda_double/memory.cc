@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 constexpr std::size_t kLeastAlignment = 512;
-constexpr int kPattern = 0xDB;  // byte of memory that nobody wrote
+constexpr int kPattern = 0xDB;  // byte that fills memory which nobody wrote
 
 std::size_t pages(std::size_t bytes, std::size_t page) {
   return (bytes + page - 1) / page * page;
@@ -49,9 +49,10 @@ Address Memory::allocate(int device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const Space& space = spaces_.at(device);
   const Address end = space.begin + kDeviceBytes;
-  // As little aligned as CUDA's own: allocations smaller than its pages share one.
+  // Allocations are aligned no better than CUDA's own: if they are smaller than its pages, several
+  // share a page.
   const std::size_t begin = bytes < kLargePage ? kLeastAlignment : 0;
-  // The first gap that holds it, and a page that belongs to nobody behind it.
+  // Finds the first gap that holds the memory and, behind it, a page that belongs to nobody.
   const std::size_t length = pages(begin + bytes, kPage) + kPage;
   const auto page_of = [](Address memory) { return memory / kPage * kPage; };
   Address page = space.begin;

@@ -1,5 +1,6 @@
-// Memory of the double's devices: address space that nobody may touch, over a second mapping of
-// the same pages that only the double uses. A processor that follows a device pointer faults.
+// Memory of the double's devices. Device addresses are address space that nobody may touch, so a
+// processor that follows a device pointer faults. Only the double uses a second mapping, which has
+// the pages.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace cuda_double {
 
 using leeway::device::cuda::Address;
 
-// Prints the text and ends the process: the test has found a fault.
+// Prints the text and ends the process, because the test has found a fault.
 [[noreturn]] void fault(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 class Memory {
@@ -33,8 +34,8 @@ class Memory {
   };
   Kind kind_of(Address memory);
 
-  // Where the double reads and writes: the other mapping of device memory, or host memory itself.
-  // Calls fault() if part of it is in device space, and not of one live allocation.
+  // Address at which the double reads and writes: the other mapping of device memory, or host
+  // memory itself. Calls fault() if part of it is in device space, and not of one live allocation.
   std::byte* resolve(Address memory, std::size_t bytes, const char* what);
 
  private:

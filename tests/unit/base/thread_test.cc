@@ -24,7 +24,8 @@ void until_stopped(const std::stop_token& stop) {
   changed.wait(lock, stop, [] { return false; });
 }
 
-// Exit status of a child that does it and calls exit(3); 128 and more: a signal's number.
+// Exit status of a child that runs `live` and calls exit(3). 128 and more is a signal's number plus
+// 128.
 int status_of_child(void (*live)()) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -104,7 +105,7 @@ TEST(RunBehind, RunsHereWithoutThreads) {
   EXPECT_TRUE(ran);
 }
 
-// Registered before the library's own, so it comes after that.
+// This handler is registered before the library's own, so it runs after that.
 void (*last_words)() = nullptr;
 [[maybe_unused]] const int registered = std::atexit([] {
   if (last_words != nullptr) last_words();

@@ -41,7 +41,8 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   window.add_step(Latencies{1, 9}, Duration(5));
   window.add_step(Latencies{2, 7}, Duration(7));
   window.add_step(Latencies{3, 4}, Duration(9));
-  // The 9; on from the 2 and round to the 9, for 7 is not longer than 7; nothing is above 9.
+  // The table takes the first 9. It goes on from the 2 and round to the 9, because 7 is not longer
+  // than 7. Nothing is above 9.
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 

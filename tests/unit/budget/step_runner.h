@@ -14,9 +14,9 @@ inline constexpr std::int64_t kMs = 1'000'000;
 struct StepRunner {
   StepGate& gate;
   Instant now{1'000'000 * kMs};
-  bool checks_in_between = false;  // asks should_stop() when half of a micro-batch has passed
+  bool checks_in_between = false;  // calls should_stop() when half of a micro-batch has passed
 
-  // Latencies of the micro-batches that would run; gives how many were completed.
+  // Runs a step with these latencies of its micro-batches. Returns how many were completed.
   std::uint32_t step(std::span<const std::int64_t> latencies_ns) {
     std::size_t begun = 0;
     while (gate.next(now)) {

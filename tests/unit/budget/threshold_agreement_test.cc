@@ -43,7 +43,7 @@ class Group {
     }
   }
 
-  // On these ranks an exchange of this stage fails from now on.
+  // From now on, an exchange of this stage fails on these ranks.
   void fail(Stage stage, std::vector<std::uint32_t> ranks) {
     failing_stage_ = stage;
     failing_ = std::move(ranks);
@@ -91,7 +91,8 @@ class Group {
     return agreement(0).threshold();
   }
 
-  // The plain search over all latencies of the window that began at this step; undisturbed ones.
+  // The result of a plain search over all undisturbed latencies of the window that began at this
+  // step.
   ThresholdChoice best_of_window(std::uint64_t first) {
     std::vector<std::int64_t> all;
     for (auto& member : members_) {
@@ -160,7 +161,7 @@ double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Lognormal, on the higher ranks longer.
+// Lognormal latencies, longer on the higher ranks.
 class Noise {
  public:
   explicit Noise(double scale = 1.0, unsigned seed = 1) : scale_(scale), random_(seed) {}
@@ -290,7 +291,7 @@ TEST(ThresholdAgreement, FollowsLatenciesThatDrift) {
   EXPECT_GT(seconds(group.threshold()) / seconds(before), 1.1);
 }
 
-// Estimates from steps that a threshold has cut off must not wander off from those of whole steps.
+// Estimates from steps that a threshold cut off must stay near those from whole steps.
 TEST(ThresholdAgreement, StaysWhereItIsUnderItsOwnInfluence) {
   constexpr int kEstimates = 100;
   AgreementOptions whole = usual_options(), cut = usual_options();

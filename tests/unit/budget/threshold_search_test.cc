@@ -34,7 +34,8 @@ struct SimulatedGroup {
   }
 };
 
-// The algorithm as it is written down, latency by latency; doubles where the search uses integers.
+// The algorithm as its definition says, latency by latency. It uses doubles where the search uses
+// integers.
 struct Formulas {
   const SimulatedGroup& group;
   std::uint32_t first = 5;
@@ -91,7 +92,7 @@ SimulatedGroup unit_vector() {
   return group;
 }
 
-// Lognormal latencies around 10 ms, steps 3 ms longer than their slowest rank.
+// Lognormal latencies around 10 ms. Steps take 3 ms longer than their slowest rank.
 SimulatedGroup noisy(std::uint32_t ranks, std::uint32_t steps, std::uint32_t micro_batches,
                      unsigned seed) {
   std::mt19937 random(seed);
@@ -221,7 +222,7 @@ TEST(ThresholdSearch, ResetForgetsWhatWasAdded) {
 
 struct FirstCandidate {
   std::uint32_t micro_batches, floor,
-      first;  // the first is at the least end of micro-batch `first`
+      first;  // the first one is the least end of micro-batch `first`
 };
 constexpr FirstCandidate kFirstCandidates[] = {
     {1, 0, 0},  {2, 0, 1},  {3, 0, 2},  {4, 0, 2},    {5, 0, 3}, {6, 0, 5}, {8, 0, 5},
@@ -255,7 +256,8 @@ TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
   EXPECT_NEAR(search.evaluate(0).time_cut, 10.0 / 80, 1e-15);
 }
 
-// The search expects of a threshold the steps that gates make of it, asked between passes or not.
+// The search must expect the same steps that gates make, whether or not they are asked between
+// passes.
 TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
   SimulatedGroup group = noisy(4, 6, 12, 8);
   for (std::int64_t& ns : group.ns) ns = (ns / 2 + 1) * 2;  // halves are exact
@@ -276,7 +278,8 @@ TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
         for (std::uint32_t rank = 0; rank < 4; ++rank) {
           StepGate gate({.micro_batches = 12, .micro_batches_min = 0});
           StepRunner runner{.gate = gate, .checks_in_between = asks};
-          runner.step(std::vector<std::int64_t>(12, 2));  // so that it knows a short one
+          // So that the gate knows a short micro-batch.
+          runner.step(std::vector<std::int64_t>(12, 2));
           gate.set_threshold(expected.threshold);
           const Instant start = runner.now;
           completed += runner.step(group.of_rank(rank).ns.subspan(step * 12, 12));
@@ -301,7 +304,7 @@ TEST(ThresholdSearchChoose, OfNearlyEqualSpeedUpsTakesTheOneThatDropsLeast) {
   EXPECT_GT(content.effective_speedup, best.effective_speedup - 0.01);
 }
 
-// The only micro-batch ends at the only candidate, and nothing is left to divide by.
+// The only micro-batch ends at the only candidate, so nothing is left to divide by.
 TEST(ThresholdSearchEvaluate, OfAStepThatIsCutAltogetherLosesAll) {
   const SimulatedGroup group{1, 1, 1, Duration(0), {10 * kMs}};
   EXPECT_EQ(group.best().effective_speedup, -1.0);

@@ -1,4 +1,4 @@
-// Arguments that make no sense: each a clear error, and nothing is sent.
+// Wrong arguments: each gives a clear error, and nothing is sent.
 #include <gmock/gmock.h>
 
 #include "unit/c_abi/group.h"

@@ -1,4 +1,4 @@
-// The C file beside this one, which compiles as C99 without a warning, does what it says.
+// The C file beside this one compiles as C99 without a warning, and works.
 #include <gtest/gtest.h>
 
 #include "leeway/c.h"

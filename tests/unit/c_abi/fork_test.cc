@@ -1,4 +1,4 @@
-// The C functions in the child of a fork: "forked", or nothing, and at once.
+// The C functions in a forked child: each says "forked" or does nothing, and returns at once.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using testing::output_of;
 
 #define EXPECT_FORKED(call) EXPECT_FAILS(call, LEEWAY_UNAVAILABLE, "forked")
 
-// Checks a blocking call and its twin, which hands out a work that fails.
+// Checks a blocking call and its asynchronous twin, whose work fails.
 #define EXPECT_BOTH_FORKED(name, ...)                          \
   do {                                                         \
     EXPECT_FORKED(leeway_##name(c, __VA_ARGS__, nullptr));     \

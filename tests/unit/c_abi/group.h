@@ -41,10 +41,10 @@ inline leeway_tensor output_of(std::vector<float>& values) {
 
 }  // namespace leeway::c_abi::testing
 
-// The call succeeds; else its text is shown.
+// Expects the call to succeed; otherwise its text is shown.
 #define EXPECT_DONE(call) EXPECT_EQ(call, LEEWAY_OK) << leeway_last_error()
 #define ASSERT_DONE(call) ASSERT_EQ(call, LEEWAY_OK) << leeway_last_error()
-// The call fails, and its text contains `part`.
+// Expects the call to fail with a text that contains `part`.
 #define EXPECT_FAILS(call, code, part) \
   EXPECT_EQ(call, code);               \
   EXPECT_THAT(leeway_last_error(), ::testing::HasSubstr(part))

@@ -1,4 +1,4 @@
-// The C structs say what their C++ twins say.
+// The C structs have the same contents as their C++ twins.
 #include "c_abi/options.h"
 
 #include <gmock/gmock.h>
@@ -183,7 +183,7 @@ TEST(CCodec, TextsAreReadAndWritten) {
   }
   EXPECT_FAILS(leeway_codec_format(&codec, text, 5), LEEWAY_INVALID_ARGUMENT, "too few");
   EXPECT_FAILS(leeway_codec_parse("nvfp5", &codec), LEEWAY_INVALID_ARGUMENT, "nvfp5");
-  codec.draws = 256 + 1;  // no valid number by cutting it
+  codec.draws = 256 + 1;  // must not become a valid number by being cut
   EXPECT_FAILS(leeway_codec_validate(&codec), LEEWAY_INVALID_ARGUMENT, "draws");
 }
 

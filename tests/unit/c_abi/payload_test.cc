@@ -59,7 +59,7 @@ struct Elsewhere {
       ASSERT_DONE(leeway_payload_contribution_at(contributions, i, &one));
       ASSERT_EQ(one.scale_count, chunk->packets);
       EXPECT_EQ(one.scales[0], 1.0f);
-      if (one.data == nullptr) continue;  // this rank's own, which is there already
+      if (one.data == nullptr) continue;  // this rank's own elements, which are there already
       std::vector<float> came(chunk->elements);
       ASSERT_EQ(chunk->bytes, came.size() * sizeof(float));
       std::memcpy(came.data(), one.data, chunk->bytes);
@@ -92,7 +92,8 @@ TEST(CPayload, AReductionOfTensorsThatLieElsewhere) {
       options.sink = &sink;
       ASSERT_DONE(leeway_all_reduce_async(rank, {nullptr, kCount, LEEWAY_F32},
                                           {nullptr, kCount, LEEWAY_F32}, &options, &work));
-      source = LEEWAY_PAYLOAD_SOURCE_INIT;  // the callbacks were copied
+      // Changes only the caller's struct, because the callbacks were copied.
+      source = LEEWAY_PAYLOAD_SOURCE_INIT;
     }
     EXPECT_DONE(leeway_notify_payload(rank));
     EXPECT_DONE(leeway_work_wait(work, nullptr));

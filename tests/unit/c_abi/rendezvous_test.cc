@@ -1,4 +1,4 @@
-// Stores of callbacks, and Leeway's own, under UDP groups.
+// UDP groups that meet in stores of callbacks, and in Leeway's own stores.
 #include <gmock/gmock.h>
 
 #include <condition_variable>

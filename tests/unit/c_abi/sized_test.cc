@@ -1,4 +1,4 @@
-// Structs of shorter and newer headers than the library's.
+// Structs that are shorter or longer than the library's, as of older and newer headers.
 #include "c_abi/sized.h"
 
 #include <gmock/gmock.h>

@@ -89,8 +89,8 @@ TEST(AdamStateScale, StaysInRangeAtTheEndsOfFloat) {
   }
 }
 
-// Every value of the format with its largest, so that the scale is 1; codes without value become
-// NaN.
+// Encodes every value of the format together with the largest one, so that the scale is 1. Codes
+// without a value become NaN.
 void expect_every_code_kept(const codec::Minifloat& format,
                             Encoded (*encode)(const std::vector<float>&, const AdamState8Options&),
                             std::vector<float> (*decode)(const Encoded&)) {

@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t kLongest = 257;
 constexpr std::array kFloatCodecs = {Codec::fp32, Codec::fp16, Codec::bf16};
 
-// Random bit patterns without NaN, because the payload of a computed NaN is the processor's
-// business: every second one any bits at all, the others of ordinary size.
+// Random bit patterns without NaN, because processors differ in the payload of a computed NaN.
+// Every second value has any bits at all; the others have ordinary size.
 std::vector<float> test_floats(std::size_t count, std::uint32_t stream) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -120,7 +120,7 @@ TEST(Encode, GivesTheScalarBytesOnEveryTargetAtEverySizeAndAlignment) {
 }
 
 TEST(Encode, AgreesWithTheScalarDefinitionOnEveryTargetInAStrideOverAllFloats) {
-  std::vector<float> values;  // NaN included: encoding a NaN is defined to the bit
+  std::vector<float> values;  // values with NaN: encoding a NaN is defined to the bit
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 20'011) {
     values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }

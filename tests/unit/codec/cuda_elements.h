@@ -1,6 +1,6 @@
-// The CUDA toolkit's host conversions of small floats, by element format: an oracle written by
-// others. Only for files that are built where the toolkit was found; its headers are included,
-// never copied.
+// The CUDA toolkit's host conversions of small floats, by element format: an independent reference.
+// Only for files that are built where the toolkit was found; its headers are included, never
+// copied.
 #pragma once
 
 #include <cuda_fp4.h>

@@ -18,7 +18,7 @@ struct ElementTable {
   std::string name;
   Minifloat format;
   std::vector<double> magnitudes;  // ascending; the index is the code
-  bool rounded_to_nearest = true;  // LUQ's levels are only ever drawn
+  bool rounded_to_nearest = true;  // LUQ's levels are never rounded to, only drawn
 
   int sign_bit() const { return 1 << (format.code_bits - 1); }
   double midpoint_above(std::size_t code) const {
@@ -26,7 +26,8 @@ struct ElementTable {
   }
 };
 
-// Codes 0 .. last of a float with an implicit one above exponent field 0.
+// The magnitudes of codes 0 .. last of a float format. Above exponent field 0, its numbers have an
+// implicit leading one.
 inline std::vector<double> float_magnitudes(int mantissa_bits, int bias, int last) {
   std::vector<double> values;
   for (int code = 0; code <= last; ++code) {

@@ -1,4 +1,4 @@
-// One infinity or NaN is found wherever it lies, and nothing else is taken for one.
+// One infinity or NaN is found wherever it lies, and no other value is taken for one.
 #include "codec/finite.h"
 
 #include <gtest/gtest.h>

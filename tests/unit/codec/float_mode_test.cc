@@ -1,6 +1,6 @@
 // Payload bytes and sums do not depend on the floating-point mode of the calling program:
-// frameworks set flush-to-zero (or link objects that do), some code rounds towards zero. And the
-// caller finds its mode again afterwards.
+// frameworks set flush-to-zero (or link objects that do), some code rounds towards zero. After a
+// call, the caller's mode is as it was before.
 #include "codec/float_mode.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ constexpr std::uint32_t kModes[] = {kFlush, kTowardsZero, kUpwards, kFlush | kTo
 constexpr std::uint32_t kStandard = 0x1F80;
 constexpr std::uint32_t kStickyFlags = 0x3F;
 
-constexpr std::size_t kCount = 300;  // a rotation of 256 and a rest; blocks cut short
+// One rotation of 256 elements and a rest; the last blocks are short.
+constexpr std::size_t kCount = 300;
 
 // Runs `call` with bits of MXCSR set and returns the control bits found after it.
 template <typename Call>
@@ -115,7 +116,8 @@ TEST(StandardFloatMode, MakesEveryResultTheSameInEveryModeOfTheCaller) {
   }
 }
 
-// Each entry point by itself leaves the mode as it was; a lost one might be set right by the next.
+// Each entry point by itself leaves the mode as it was; otherwise the next call might restore a
+// mode that one call lost.
 TEST(StandardFloatMode, LeavesTheModeOfTheCallerInEachCall) {
   const std::vector<float> values = values_around(0);
   const Place place{};

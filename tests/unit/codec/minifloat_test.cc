@@ -113,7 +113,7 @@ TEST(MinifloatEncodeNearest, IsTheNearestValueOfAllInAStrideOverAllFloats) {
   }
 }
 
-// Around the values of the format is where few floats of a stride over all of them lie.
+// A stride over all floats meets few of them near the format's values, so this test looks there.
 TEST(MinifloatEncodeNearest, IsTheNearestValueOfAllInAFineGridOverItsRange) {
   for (const ElementTable& table : element_tables()) {
     if (!table.rounded_to_nearest) continue;

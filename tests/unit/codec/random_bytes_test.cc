@@ -31,8 +31,8 @@ TEST(RandomCounter, KeepsBlockDrawAndStreamApart) {
   EXPECT_EQ(counter, (PhiloxCounter{0x12345678, 0x8FABCDEF, 0xFFFFFFFF, 9}));
 }
 
-// Element j of the block moves up exactly if its fraction, in 256ths, and its byte make a whole:
-// with a fraction of 256 - byte it does, with one less it does not.
+// Element j of the block moves up exactly if its fraction, in 256ths, and its byte add up to 256 or
+// more. So it moves up with a fraction of 256 - byte, and does not with one less.
 TEST(EncodeStochastic, RoundsElementJWithByteJOfItsBlock) {
   constexpr std::size_t kBlock = 5;
   Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};

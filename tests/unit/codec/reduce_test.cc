@@ -31,7 +31,7 @@ std::vector<T> combined(ReduceOp op, const std::vector<T>& a, const std::vector<
   return reduced<T>(op, {a, b});
 }
 
-// The average of n ranks of which one brings the values and the others nothing.
+// The average of n ranks, of which one has the values and the others have nothing.
 template <typename T>
 std::vector<T> divided(const std::vector<T>& values, int n) {
   std::vector<std::vector<T>> inputs(n, std::vector<T>(values.size()));

@@ -22,7 +22,7 @@ constexpr std::array kReductions = {ReduceOp::sum,  ReduceOp::avg, ReduceOp::pro
                                     ReduceOp::min,  ReduceOp::max, ReduceOp::premul_sum,
                                     ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
 
-// How a type is read and written, one element at a time.
+// These functions read and write one element of a type.
 float widened(Half value) {
   return float_from_half(value);
 }
@@ -80,7 +80,8 @@ T naive_floats(ReduceOp op, const std::vector<T>& values) {
 __extension__ typedef __int128 Integer128;
 __extension__ typedef unsigned __int128 Unsigned128;
 
-// In 128 bits, cut to the type at the end but for the division, which takes the wrapped sum.
+// Computes in 128 bits and cuts to the type at the end. Only the division comes later: it takes the
+// wrapped sum.
 template <typename T>
 T naive_integers(ReduceOp op, const std::vector<T>& values) {
   Integer128 result = values[0];
@@ -309,12 +310,13 @@ TEST(Multiply, TakesFactorsOfTheTypeOnly) {
 template <Minifloat element, typename T>
 void expect_float8_kernels_agree() {
   std::vector<float> values;
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {  // every sign, exponent and upper mantissa
+  // All signs, exponents and upper mantissa bits.
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     values.push_back(std::bit_cast<float>(bits << 16));
     values.push_back(std::bit_cast<float>(bits << 16 | 1));
     values.push_back(std::bit_cast<float>(bits << 16 | 0x8000));
   }
-  values.push_back(1.0f);  // no whole vector at the end
+  values.push_back(1.0f);  // so that the end is no whole vector
   std::vector<T> out(values.size());
   encode_float8(DataTypeOf<T>::value, values, std::as_writable_bytes(std::span(out)).data());
   std::vector<float> back(values.size());

@@ -1,4 +1,4 @@
-// The rotation against the matrix that it is, the kernels of every instruction set against the
+// Compares the rotation with its matrix, and the kernels of every instruction set with the
 // definition.
 #include "codec/rotation.h"
 
@@ -179,7 +179,7 @@ std::vector<float> difficult_values(std::size_t count) {
     if (i % 16 == 5) values[i] = bits % 2 == 0 ? 0.0f : -0.0f;
     if (i / 256 == 2)
       values[i] =
-          std::ldexp(values[i] / (1 + std::fabs(values[i])), -130);  // a block of subnormals
+          std::ldexp(values[i] / (1 + std::fabs(values[i])), -130);  // makes a block of subnormals
   }
   return values;
 }
@@ -201,7 +201,7 @@ TEST(Rotate, AgreesInEveryBitWithTheDefinitionOnEveryTarget) {
       scalar::rotate(place, forward);
       scalar::unrotate(place, backward);
       for_each_supported_target([&] {
-        // One float beyond the start, so that vectors are not aligned.
+        // Data begin one float after the start, so that vectors are not aligned.
         std::vector<float> buffer(count + 1);
         const auto part = std::span(buffer).subspan(1);
         std::copy_n(values.begin(), count, part.begin());

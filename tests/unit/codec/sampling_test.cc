@@ -23,7 +23,7 @@ using Units = std::array<std::uint32_t, kGroup>;
 template <std::size_t kGroup>
 struct Outcome {
   std::array<bool, kGroup> kept;
-  std::uint32_t measure;  // offsets that lead to it
+  std::uint32_t measure;  // number of offsets that lead to this outcome
 
   std::size_t count() const { return static_cast<std::size_t>(std::ranges::count(kept, true)); }
 };

@@ -84,7 +84,8 @@ TEST(MxScaleCeil, IsTheSmallestThatDoesNotClip) {
 TEST(MxScaleEven, IsTheFloorOfTheMaximumRoundedToTheElementsPrecision) {
   for (const Minifloat& element : kMxElements) {
     for (const float amax : telling_maxima(element)) {
-      if (amax < std::numeric_limits<float>::min()) continue;  // no precision to speak of
+      // Such values have no precision to speak of.
+      if (amax < std::numeric_limits<float>::min()) continue;
       const double ulp = std::ldexp(1.0, std::ilogb(amax) - element.mantissa_bits);
       const double rounded = std::floor(static_cast<double>(amax) / ulp + 0.5) * ulp;
       const int expected = std::ilogb(rounded) - std::ilogb(largest(element)) + 127;
@@ -137,7 +138,7 @@ TEST(FloatScale, NeverClipsAndIsTheQuotientButForAStep) {
       ASSERT_GE(reach, static_cast<double>(amax));
       ASSERT_GE(scale.stored, std::numeric_limits<float>::min()) << "its inverse would overflow";
       ASSERT_TRUE(std::isfinite(scale.inverse) && scale.inverse > 0);
-      if (amax < 0x1p-110f) continue;  // the smallest scale is 2^-126
+      if (amax < 0x1p-110f) continue;  // limited, because the smallest scale is 2^-126
       ASSERT_LE(reach, static_cast<double>(amax) * (1 + 0x1p-22));
     }
     EXPECT_TRUE(std::isnan(float_scale(element, bits_of(kInfinity), true).stored));
@@ -173,7 +174,7 @@ TEST(Nvfp4BlockScale, RoundedUpIsTheSmallestThatHoldsTheMaximum) {
   }
   for (float amax = 0x1p-20f; amax < 2688.0f; amax *= 1.0037f) maxima.push_back(amax);
   for (const float amax : maxima) {
-    int expected = 1;  // never 0 for a block that is not
+    int expected = 1;  // never 0 for a block that is not zero
     while (6.0 * static_cast<double>(magnitude_value(kE4M3, expected)) <
            static_cast<double>(amax)) {
       ++expected;
@@ -184,7 +185,7 @@ TEST(Nvfp4BlockScale, RoundedUpIsTheSmallestThatHoldsTheMaximum) {
   }
 }
 
-// 16 floats of up to `binades` binades below a random maximum.
+// 16 floats, at most `binades` binades below a random maximum.
 std::vector<float> random_block(std::uint32_t block, int binades) {
   std::vector<float> values(16);
   for (std::uint32_t i = 0; i < 16; ++i) {
@@ -306,7 +307,7 @@ TEST(Nvfp4Te, IsTransformerEnginesOrderOfOperations) {
     const auto tensor = static_cast<float>(std::exp2(20 * to_unit(keyed_hash(1, i, 0, 0, 0)) - 10));
     const float encode_scale = 448.0f * 6.0f / tensor;
     for (const float amax : maxima_at_ties(encode_scale)) {
-      // As published, each operation rounded to float32.
+      // The rule as published, with each operation rounded to float32.
       const int code = encode_nearest(kE4M3, amax * (encode_scale * (1.0f / 6.0f)));
       const float inverse = 1.0f / (decode(kE4M3, code) * (1.0f / encode_scale));
       const auto scale = te_scale(bits_of(amax), te_encode_scale(tensor), false);

@@ -41,7 +41,7 @@ std::vector<CodecOptions> every_option() {
   return all;
 }
 
-// One of each format: neither rounding nor scale rule matters to who reads.
+// One codec of each format: for decoding, neither rounding nor scale rule matters.
 std::vector<CodecOptions> every_codec() {
   std::vector<CodecOptions> all = every_option();
   std::erase_if(
@@ -198,7 +198,7 @@ TEST(EncodeScaled, IsNotChangedByFetchingTheNextPacket) {
   expect_encodings(cases);
 }
 
-// Bytes as an encoder sends them, at random, and the worst there are.
+// Payloads: as an encoder sends them, random bytes, and the worst possible ones.
 std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t count) {
   std::vector<std::byte> honest =
       defined_encoding(format, all_of(ValueKind::ordinary, count, 30), kPlace);
@@ -206,7 +206,7 @@ std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t c
   std::vector<std::byte> random(honest.size());
   for (std::size_t i = 0; i < random.size(); ++i)
     random[i] = static_cast<std::byte>(value_bits(i, 32));
-  std::vector<std::byte> scales = honest;  // hostile scales, codes of an encoder
+  std::vector<std::byte> scales = honest;  // hostile scales with codes from an encoder
   std::copy_n(random.begin(), std::min<std::size_t>(random.size(), format.header_bytes + 9),
               scales.begin());
   return {honest,

@@ -13,7 +13,7 @@
 namespace leeway::codec {
 namespace {
 
-// The first bytes of what `values`, followed by zeros up to `count`, are encoded as.
+// The first bytes of the encoding of `values`, followed by zeros up to `count`.
 std::vector<int> first_bytes(const Format& format, std::initializer_list<float> values,
                              std::size_t count, std::size_t bytes) {
   std::vector<float> padded(values);
@@ -106,7 +106,7 @@ TEST(ScaledLayout, OfBlockScaledFp8IsFloatsAndCodes) {
 }
 
 TEST(ScaledLayout, OfLuqNeverHoldsMinusZero) {
-  std::vector<float> values(64, -0.003f);  // most fall to zero
+  std::vector<float> values(64, -0.003f);  // most of these fall to zero
   values[0] = 1.0f;
   const Format format = stochastic(Codec::luq);
   const std::vector<std::byte> bytes = encoded(format, values);

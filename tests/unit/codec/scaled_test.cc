@@ -80,7 +80,8 @@ double scale_of(const Format& format, std::span<const std::byte> bytes, std::siz
   return scale;
 }
 
-// Codes in exact arithmetic: products of halves of codes' values and scales fit a double.
+// Finds the nearest code in exact arithmetic. The products that it needs, of a scale and half of a
+// code's value, fit a double.
 class ExactlyNearest {
  public:
   explicit ExactlyNearest(const Minifloat& element) {
@@ -175,7 +176,7 @@ TEST(Scaled, NonFinitePoisonsExactlyItsBlock) {
       std::vector<float> values = uniform(3 * block + block / 2, 3.0f);
       std::vector<float> without = values;
       std::fill_n(without.begin() + static_cast<std::ptrdiff_t>(block), block, 0.0f);
-      values[block] = 1e30f;  // stays out of every scale too
+      values[block] = 1e30f;  // such a value stays out of every scale, too
       values[2 * block - 1] = poison;
       std::vector<float> expected = sent(format, without);
       const std::vector<float> received = sent(format, values);
@@ -223,8 +224,7 @@ TEST(Scaled, SubnormalBlocksBecomeWhatTheirSmallestScaleCanHold) {
       const std::vector<float> values = uniform(300, largest);
       const std::vector<float> received = sent(format, values);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        // Half a quantum of two bits of precision, LUQ's whole; or what lies under the smallest
-        // scale.
+        // Half a quantum with two bits of precision, or LUQ's whole quantum; or the smallest scale.
         const float allowed = std::max(largest / 2, 0x1p-126f);
         ASSERT_LE(std::fabs(received[i] - values[i]), allowed) << name_of(format) << " " << largest;
       }
@@ -312,7 +312,7 @@ TEST(Scaled, ATensorInPacketsIsEachPacketByItself) {
     const Place place{.seed = 4, .step = 2, .source = 1, .first_element = 512};
     const std::span second = std::span(values).subspan(512, 256);
     const std::vector<std::byte> bytes = encoded(format, second, place);
-    // Decoding asks for nothing but the packet: neither place nor other packets.
+    // Decoding needs only the packet: neither its place nor other packets.
     const std::vector<float> elsewhere =
         decoded(format, bytes, 256, {.seed = 9, .step = 8, .source = 7, .first_element = 6400});
     ASSERT_TRUE(same_bits(elsewhere, decoded(format, bytes, 256, place))) << name_of(format);

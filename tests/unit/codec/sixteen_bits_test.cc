@@ -24,8 +24,9 @@ constexpr std::uint32_t kPatterns = 65536;
 #endif
 #endif
 
-// One of kPacketStep packets of patterns is tried, and one of kShiftStep places to shift patterns
-// to. Sanitizers make the test 20 times slower, and find faults that do not depend on values.
+// Of the packets of patterns, one in kPacketStep is tried, and of the places to which patterns are
+// shifted, one in kShiftStep. Sanitizers make the test 20 times slower, and find faults that do not
+// depend on values.
 #if defined(LEEWAY_TEST_SANITIZED)
 constexpr std::size_t kPacketStep = 5;
 constexpr std::uint32_t kShiftStep = 63;
@@ -108,7 +109,7 @@ void expect_all_packets(const CodecOptions& options, const std::vector<T>& value
 }
 
 // All patterns, the first at place `shift`, so that shifts bring each to other lanes and blocks.
-// What is not finite makes whole packets of some codecs NaN, and can be left out.
+// Values that are not finite make whole packets of some codecs NaN, so they can be left out.
 template <typename T>
 std::vector<T> all_patterns(std::uint32_t shift, std::uint32_t stride, bool finite_only) {
   std::vector<T> values;
@@ -134,7 +135,7 @@ TYPED_TEST(SixteenBits, EveryPatternGivesTheBytesOfItsFloat) {
   });
 }
 
-// Every place of a step of four vectors, and beside values of all magnitudes.
+// The pattern lies at every place of a step of four vectors, beside values of all magnitudes.
 TYPED_TEST(SixteenBits, EveryPatternInEveryLane) {
   for (const CodecOptions& options : all_options()) {
     for (std::uint32_t shift = 1; shift < 64;

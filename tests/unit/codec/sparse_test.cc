@@ -1,5 +1,5 @@
-// Packets of the sparse codec: what is kept, where it lies, and what a receiver makes of it. The
-// probabilities have their own test, sampling_test.cc.
+// Packets of the sparse codec: which elements are kept, where they lie, and how a receiver decodes
+// them. sampling_test.cc tests the probabilities.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,8 @@ void for_each_pattern(Check check) {
   }
 }
 
-// The documented words and bytes of the generator, taken from the place in the tensor.
+// The offset that the generator draws for a group: the documented words and bytes, by the place in
+// the tensor.
 std::uint32_t offset_of(std::uint64_t element, std::size_t group) {
   const auto index = static_cast<std::uint32_t>(group >= 16 ? 0 : element % 16 / group);
   const auto block = static_cast<std::uint32_t>(element / 16);
@@ -318,7 +319,8 @@ TEST(DecodeSparse, IgnoresBitsBeyondTheCodesAndBeyondTheEnd) {
     for (std::size_t i = 0; i < result.size(); ++i)
       ASSERT_EQ(result[i], i < slots ? 1.0f : 0.0f) << i;
     std::vector<float> fewer(slots,
-                             123.0f);  // with codes for two more bits than elements to decode
+                             // Has codes for two more bits than there are elements to decode.
+                             123.0f);
     const std::size_t count = slots - 2;
     std::vector<std::byte> shorter(
         bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(format.encoded_bytes(count)));
@@ -327,7 +329,8 @@ TEST(DecodeSparse, IgnoresBitsBeyondTheCodesAndBeyondTheEnd) {
   });
 }
 
-// The sanitizers look for what must not happen; every element is written, and nothing behind them.
+// The sanitizers detect wrong accesses; this test checks that every element is written, and nothing
+// beyond.
 TEST(DecodeSparse, TakesAnyBytes) {
   for_each_pattern([](const Format& format) {
     for (std::uint32_t round = 0; round < 100; ++round) {

@@ -1,6 +1,6 @@
 // Signal to noise of every format on normal and lognormal data, against values measured with
-// another implementation (CUDA's element conversions, 2^20 samples), and the slope <x, q> / <x, x>:
-// 1 for what claims to be unbiased, as known for what clips.
+// another implementation (CUDA's element conversions, 2^20 samples), and the slope <x, q> / <x, x>.
+// The slope is 1 for unbiased formats, and known for formats that clip.
 //
 // dB = 10 log10(sum x^2 / sum (q - x)^2). A wrong scale rule, rounding or table entry moves it by
 // more than these windows.
@@ -20,7 +20,7 @@ namespace leeway::codec {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kSamples = 1 << 18;  // ten times as slow a sample
+constexpr std::size_t kSamples = 1 << 18;  // a sample takes ten times as long here
 #else
 constexpr std::size_t kSamples = 1 << 20;
 #endif
@@ -67,7 +67,7 @@ struct Row {
   Expected lognormal;
 };
 
-constexpr std::size_t kBig = 16384;  // blocks own their scales: the packet does not matter
+constexpr std::size_t kBig = 16384;  // blocks have their own scales, so the packet does not matter
 constexpr Row kRows[] = {
     {"bf16:nearest", kBig, Scale::packet, {55.59, 1.0000}, {55.60, 1.0000}},
     {"fp16:nearest", kBig, Scale::packet, {73.65, 1.0000}, {73.63, 1.0000}},

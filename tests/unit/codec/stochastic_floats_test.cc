@@ -1,5 +1,5 @@
-// Stochastic fp16 and bf16: the definition over all 2^16 random words, then the spans against the
-// definition.
+// Stochastic fp16 and bf16: the definition is checked with all 2^16 random words, and then the
+// functions on spans are compared with it.
 #include "codec/stochastic_floats.h"
 
 #include <gtest/gtest.h>
@@ -133,8 +133,8 @@ constexpr std::array<std::uint32_t, 24> kBorders = {
     0x7F7F8000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0x38800000, 0x387FFFFF,
     0x33800000, 0x33000000, 0x2B000000, 0x2AFFFFFF, 0x2B000001, 0x00800000, 0x007FFFFF, 0x00000001};
 
-// Every second any bits at all or such a border, the others of ordinary size or subnormal in the
-// format.
+// Every second value has any bits or those of a border. The others have ordinary size, or are
+// subnormal in the format.
 std::vector<float> any_floats(std::size_t count) {
   std::vector<float> values(count);
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -37,7 +37,7 @@ std::vector<float> points_between(float low, float high) {
 
 struct Enumerated {
   double mean = 0;      // over all bytes
-  bool within = true;   // no byte led beyond the neighbours
+  bool within = true;   // no byte led to a value beyond the neighbours
   bool settled = true;  // all bytes led to the same value
 };
 Enumerated over_all_bytes(const Minifloat& format, float x, float low, float high) {

@@ -1,4 +1,4 @@
-// Checks that everything is measured, not how fast it is.
+// Checks that everything is measured. How fast it is does not matter here.
 #include "codec/benchmark.h"
 
 #include <gtest/gtest.h>

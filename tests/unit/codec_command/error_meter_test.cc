@@ -21,8 +21,8 @@ TEST(RoundTripError, IsNoneWhereNothingChanges) {
   EXPECT_TRUE(std::isinf(error.decibel()));
 }
 
-// 3 is halfway between int8's neighbours under a scale of 2: an error of 1 on each of 2,500
-// elements, beside one exact maximum a packet.
+// 3 is halfway between int8's neighbours under a scale of 2. So each of 2,500 elements has an error
+// of 1, and each packet has one exact maximum besides.
 TEST(RoundTripError, AddsUpTheSquaresOfAllPackets) {
   std::vector<float> values(5000, 3.0f);
   for (std::size_t first = 0; first < values.size(); first += kPacketElements) values[first] = 254;

@@ -91,7 +91,7 @@ TEST(Inspect, PruningThresholdPrunesWhatIsWanted) {
   ASSERT_EQ(inspection->pruning.size(), 2u);
   for (const PruningPoint& point : inspection->pruning) {
     double zeros =
-        0.0;  // expected: |x| below the threshold survives with probability |x|/threshold
+        0.0;  // expected value: |x| below the threshold survives with probability |x|/threshold
     for (const float x : values) zeros += std::max(0.0, 1.0 - std::abs(x) / point.threshold);
     EXPECT_NEAR(zeros / static_cast<double>(values.size()), point.sparsity, 0.02);
   }

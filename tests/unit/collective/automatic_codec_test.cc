@@ -1,4 +1,5 @@
-// Codec::automatic: all ranks agree on it at every call, and it follows what gradients look like.
+// Codec::automatic: all ranks agree on the codec of every call, and it follows the statistics of
+// the gradients.
 #include "collective/automatic_codec.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +37,8 @@ class AutomaticJob {
   explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kAutomaticRanks})
       : shared_(shared), group_(options) {}
 
-  // From now on this rank has no units, and its gradient times this in every other place of its
-  // buffer.
+  // From now on this rank has no units of work. Every second element of its buffer holds its
+  // gradient times `left_over`.
   void idle(Rank rank, float left_over) {
     idle_ = rank;
     left_over_ = left_over;

@@ -1,5 +1,5 @@
-// Operations whose first passes end with parity (WIRE 2.10), on networks that lose, copy and delay:
-// results are those of a network that does nothing of that.
+// Operations whose first passes end with parity (WIRE 2.10), on networks that lose, copy and delay
+// datagrams. The results are the same as on a network without faults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,8 +119,8 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
 INSTANTIATE_TEST_SUITE_P(Of, CodedPackets,
                          ::testing::Values("fp32", "bf16", "fp8_e4m3", "nvfp4", "int8", "luq"));
 
-// A packet that is sent again is encoded again, and what it leaves out is written again. So the
-// residual is the caller's only when nobody asks any more.
+// A packet that is sent again is encoded again, and its residual is written again. So the caller
+// may use the residual only when no rank can ask again.
 TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
   constexpr std::size_t kCount = 90'000;
   constexpr float kCallers = 777.0f;

@@ -1,5 +1,6 @@
-// The mistakes of the closest competitor (OptiReduce's public code), each as a test that shows it
-// is not ours. Those that need real processes, sockets or routes are integration tests.
+// Mistakes in the public code of OptiReduce, the closest competitor. Each test shows that Leeway
+// does not make one of them. Those that need real processes, sockets or routes are integration
+// tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,9 +59,9 @@ TEST(CompetitorMistake, MissingContributionsCountAsZero) {
   }
 }
 
-// "Only a byte count of what is missing is kept." Every packet's contributors are known: a result
-// of powers of 2, undone of its scale, says who was in it, and must equal what the lossy_network
-// dropped.
+// "Only a byte count of what is missing is kept." Every packet's contributors are known: ranks
+// contribute powers of 2, so the result without its scale tells which ranks contributed. They must
+// be those whose packets the network did not drop.
 TEST(CompetitorMistake, OnlyABytecountOfWhatIsMissing) {
   EngineGroup group(lossy_network(4, 0.3));
   testing::ArrivalRecord record(group);
@@ -140,8 +141,8 @@ TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   }
 }
 
-// "Early exit is never taken": dead code behind an integer division. Nearly all arrived, the end
-// was announced: no waiting.
+// "Early exit is never taken": dead code behind an integer division. Here nearly all packets
+// arrived and the END came, so there is no waiting.
 TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank, Rank, ByteSpan datagram) {
@@ -232,7 +233,7 @@ TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
 }
 
 // "A stalled control channel stalls the data": all reports are late by 20 ms; an operation that
-// needs no repair does not care.
+// needs no repair is not delayed.
 TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
   EngineGroup group(GroupOptions{.size = 3});
   group.filter = [](Rank, Rank, ByteSpan datagram) { return testing::is_data(datagram); };

@@ -1,5 +1,5 @@
-// No call outlives its deadline by more than a tick, whatever a peer does; and what failed says
-// what, where and who.
+// No call outlives its deadline by more than a tick, whatever a peer does. The error of a failed
+// call names the operation, the place and the rank.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -29,7 +29,7 @@ class StoppedRank : public ::testing::Test {
     return spec;
   }
 
-  // Everybody submits; `stopped_after` later one rank stops. The others' requests.
+  // All ranks submit. After `stopped_after` one rank stops. Returns the requests of the others.
   std::vector<Request*> run(Delivery delivery, Duration stopped_after) {
     std::vector<Request*> requests;
     submitted_ = group_.now();
@@ -64,8 +64,8 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     // The stopped rank's shard: nobody reduced it
     EXPECT_EQ(request->report.elements_missing, 25024u);
   }
-  // Shard 0 has ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3. The stopped owner's shard has
-  // no gradient.
+  // Shard 0 has the contributions of ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3. The
+  // stopped owner's shard has no gradient.
   EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
@@ -185,8 +185,8 @@ TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
     EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
 }
 
-// Deadlines count from each rank's own call. The rank that called first gives up first; the others
-// must not take its leaving for the cause.
+// Deadlines count from each rank's own call. The rank that called first gives up first, and the
+// others must not blame it for leaving.
 TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   testing::EngineGroup group(testing::GroupOptions{.size = 3});
   std::vector<std::vector<float>> data(3, std::vector<float>(50'000, 1.0f));
@@ -200,7 +200,7 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
     requests.push_back(&group.submit(rank, spec));
   }
   ASSERT_TRUE(group.run_until([&] { return requests[0]->done; }));
-  // By which rank 1 learns that rank 0 has left the first one
+  // A call by which rank 1 learns that rank 0 has left the first one.
   std::vector<float> next(50'000, 1.0f);
   group.submit(
       0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});
@@ -212,7 +212,8 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   }
 }
 
-// A result that a peer's deadline cut is no death. The report says that a deadline was why.
+// If a peer's deadline cut the result, nobody is dead. The report says that a deadline was the
+// reason.
 TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
   for (const Delivery::Kind spread : {Delivery::Kind::exact, Delivery::Kind::bounded}) {
     EngineGroup group(GroupOptions{.size = 2});

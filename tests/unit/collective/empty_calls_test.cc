@@ -22,8 +22,8 @@ bool has_root(OperationKind kind) {
          kind == OperationKind::gather || kind == OperationKind::scatter;
 }
 
-// Whether the rank may be done before it is found out that `odd` has nothing: it waits only for
-// ranks that call as it does.
+// Returns true if the rank may be done before anyone finds out that `odd` has no elements: it waits
+// only for ranks that call as it does.
 bool may_be_done(OperationKind kind, Rank rank, Rank root, Rank odd) {
   if (!has_root(kind) || rank == odd) return false;
   const bool from_root = kind == OperationKind::broadcast || kind == OperationKind::scatter;
@@ -80,7 +80,7 @@ TEST_P(EmptyOnOneRank, IsAMismatchOnAllAndTheNextCallIsRight) {
           if (status.ok() && may_be_done(c.kind, rank, kRoot, odd)) continue;
           EXPECT_EQ(status.code(), StatusCode::kMismatch)
               << "rank " << rank << ": " << status.text();
-          if (c.loss > 0.0) continue;  // a rank may hear of it at second hand
+          if (c.loss > 0.0) continue;  // a rank may hear of it from a third rank
           EXPECT_NE(status.text().find("float[0]"), std::string_view::npos) << status.text();
         }
         ReferenceCall next({.kind = OperationKind::all_reduce, .size = 3, .count = 100});
@@ -105,7 +105,7 @@ OperationSpec nothing(OperationKind kind, const Delivery& delivery) {
   return spec;
 }
 
-// What memory the caller names says nothing of the type, where there are no elements.
+// Without elements, the caller's memory does not determine the type.
 TEST(EmptyCalls, OfOneTypeAreRightWhateverTheirMemoryIs) {
   for (const OperationKind kind : kKinds) {
     EngineGroup group({.size = 3});

@@ -142,7 +142,8 @@ TEST(NearestReduction, KeepsItsBias) {
   Reducer reducer({.options = averaging("nvfp4:nearest")});
   reducer.run();
   const double one = reducer.mean_square_error();
-  EXPECT_GT(reducer.mean_square_error(reducer.average_of(5)), 0.9 * one);  // rounding is not random
+  // Rounding to nearest is not random, so averaging over calls does not remove its error.
+  EXPECT_GT(reducer.mean_square_error(reducer.average_of(5)), 0.9 * one);
 }
 
 TEST(ReducedNoise, ReportedIsWhatTheResultHas) {
@@ -160,7 +161,7 @@ TEST(ReducedNoise, ReportedIsWhatTheResultHas) {
   EXPECT_NEAR(reported / reducer.mean_square_error(), 1.0, 0.05);  // from an eighth of the packets
   const NoiseReport& noise = reducer.report(0).noise;
   EXPECT_NEAR(noise.gradient_mean_square, 1.0 / 12,
-              0.02);  // the shared quarter; what ranks do not share is dispersion
+              0.02);  // the shared quarter; the part that ranks do not share is dispersion
   EXPECT_NEAR(noise.dispersion, 3.0 / 12, 0.02);
   EXPECT_NEAR(noise.ratio, std::sqrt(noise.gradient_mean_square / noise.quantisation_variance),
               1e-9);

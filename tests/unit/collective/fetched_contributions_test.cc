@@ -1,5 +1,5 @@
-// Horvitz-Thompson and augmented need something of every contribution: an owner that got nothing of
-// one asks for it again, and says in its report what became of it.
+// Horvitz-Thompson and augmented need at least one packet of every contribution. An owner that got
+// nothing of a contribution asks for it again, and its report tells the outcome.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -123,7 +123,7 @@ TEST(FetchedContributions, OtherEstimatorsGoOnWithoutIt) {
   }
 }
 
-// The sender of a long flow would have to keep it until it is confirmed.
+// The sender would have to keep a long flow until it is confirmed.
 TEST(FetchedContributions, LongOnesAreFetchedByAllReducesOnly) {
   Reduction scatter({.packets = estimate::kShortFlowPackets});
   scatter.run();
@@ -158,7 +158,8 @@ TEST(FetchedContributions, TheDeadlineEndsTheAsking) {
   EXPECT_EQ(reduction.report(0).contributions_missing, 1u);
   EXPECT_EQ(reduction.report(0).contributions_fetched, 0u);
   EXPECT_EQ(reduction.results[0][0], 4.0f);
-  // One such call in ten weighs what comes by 1/0.9: it stands for what does not.
+  // With one such call in ten, contributions that come are weighted by 1/0.9, for those that do not
+  // come.
   reduction.loses = [](const wire::DataHeader&) { return false; };
   reduction.run();
   EXPECT_FLOAT_EQ(reduction.results[0][0], 1.0f + 2.0f / 0.9f + 3.0f);

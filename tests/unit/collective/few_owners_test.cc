@@ -1,6 +1,6 @@
 // All-reduces of tensors that have fewer datagrams than the group has ranks, and barriers of ranks
-// that share a host (WIRE 2.9): who owns them, what they cost, and what becomes of them when
-// packets, owners or bystanders are lost.
+// that share a host (WIRE 2.9): which ranks own them, what they cost, and what happens if packets,
+// owners or other ranks are lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -78,7 +78,7 @@ TEST(FewOwners, LongTensorsHaveAll) {
   }
 }
 
-// No report opens gates that eager packets do not need (WIRE 3.3), and the packets of later calls
+// The calls need no reports: eager packets need no open gate (WIRE 3.3), and packets of later calls
 // confirm those of earlier ones.
 TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
   EngineGroup group(GroupOptions{.size = kOwners});
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          Delivery::Kind::best_effort),
                        ::testing::Values(1.0, 6.0)));
 
-// More than may be open at a time, and more than a peer keeps early packets of.
+// There are more calls than may be open at a time, and more than a peer keeps early packets of.
 TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.2, .seed = 9};
@@ -153,8 +153,8 @@ TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   EXPECT_TRUE(group.settle());
 }
 
-// The owner opens late, and the contribution that came before was lost: nothing says that it is
-// open but its own time-out. The sender's END is far back in its back-off by then.
+// The owner opens late, and the contribution that was sent before is lost. Only the owner's own
+// time-out makes it ask, since the sender repeats its END rarely by then.
 TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce before(kOwners, 5000);
@@ -177,7 +177,7 @@ TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
 class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
  protected:
   static constexpr Rank kVictim = 3;
-  // Calls of all ranks until the next one's owner is the parameter.
+  // Makes calls of all ranks until the parameter is the owner of the next one.
   void SetUp() override {
     for (Rank turn = 0; turn < kOwners + GetParam(); ++turn) {
       FloatAllReduce call(kOwners, kOneDatagram);
@@ -230,7 +230,8 @@ TEST_P(FewOwnersAndTheDead, LossyCallsEndByTheirDeadlineThenWithoutWaiting) {
 
 INSTANTIATE_TEST_SUITE_P(Owner, FewOwnersAndTheDead, ::testing::Values(0, 2, 3));
 
-// It lives, and does something else. Ranks that exchange no packets with it find out by asking.
+// The rank lives, but does something else. Ranks that exchange no packets with it find out by
+// asking.
 TEST(FewOwners, TheDeadlineNamesABystanderThatHasNotBegun) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce call(kOwners, kOneDatagram, exact(2s));
@@ -256,7 +257,7 @@ std::uint64_t data_of_barriers(int size, bool one_host, int barriers) {
 TEST(BarrierOnOneHost, GoesThroughOneRank) {
   EXPECT_EQ(data_of_barriers(kOwners, false, 8), 8 * kOwners * (kOwners - 1));
   EXPECT_EQ(data_of_barriers(kOwners, true, 8), 8 * 2 * (kOwners - 1));
-  // Two messages are two messages, and this way takes one hop.
+  // Two messages are sent in either way, and the direct way takes one hop.
   EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
 }
 
@@ -279,7 +280,7 @@ TEST(BarrierOnOneHost, TheDeadlineNamesWhoHasNotCome) {
   }
 }
 
-// They are planned alike, and mean different things.
+// The two operations are planned alike, but mean different things.
 TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
   EngineGroup group(GroupOptions{.size = kOwners, .one_host = true});
   std::byte byte{};
@@ -292,7 +293,7 @@ TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
     EXPECT_EQ(request->status.code(), StatusCode::kMismatch) << request->status.text();
 }
 
-// A stall costs ever fewer inquiries.
+// The longer a rank stalls, the rarer are the inquiries.
 TEST(FewOwners, InquiriesBackOff) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));

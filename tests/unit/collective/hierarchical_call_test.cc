@@ -163,7 +163,7 @@ Buffers<float> lossy_call(int sites, int per_site, Estimator estimator, double l
 
 class Estimators : public ::testing::TestWithParam<Estimator> {};
 
-// Losses between sites leave the mean where it was. Contributors are sites.
+// Losses between sites do not change the mean. Contributors are sites.
 TEST_P(Estimators, AreUnbiasedOverSites) {
   constexpr int kSites = 3;
   constexpr int kPerSite = 2;
@@ -197,13 +197,13 @@ TEST_P(Estimators, AreUnbiasedOverSites) {
       contributors += report.contributors.mean;
     }
   }
-  // symmetric_ratio loses its own, too: where it has nothing at all, zeros are the result
+  // symmetric_ratio loses its own contribution, too: if it has nothing at all, the result is zeros
   const bool loses_own = GetParam() == Estimator::symmetric_ratio;
   const double bias = loses_own ? -truth * kLoss * kLoss * kLoss : 0.0;
   const double mean = sum / kCalls;
   const double error = std::sqrt((squares / kCalls - mean * mean) / (kCalls - 1));
   EXPECT_LT(std::abs(mean - bias), 3 * error) << mean << " +- " << error;
-  // By 180 reports of 18 packets; a packet's contributors deviate by 0.7 at most
+  // there are 180 reports of 18 packets; a packet's number of contributors deviates by 0.7 at most
   EXPECT_NEAR(contributors / (kCalls * kSites * kPerSite),
               loses_own ? 3 * (1 - kLoss) : 1 + 2 * (1 - kLoss), 3 * 0.7 / std::sqrt(180 * 18));
 }
@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(All, Estimators,
 
 class Weighted : public ::testing::TestWithParam<OperationKind> {};
 
-// Ranks that did unequally much; one did nothing, and its buffer holds anything.
+// Ranks did different amounts of work. One did nothing, and its buffer holds any values.
 TEST_P(Weighted, TheMeanIsPerUnitOfWork) {
   SiteRanks ranks(2, 2);
   const std::vector<double> weights = {1, 12, 0, 5};
@@ -270,15 +270,17 @@ TEST(HierarchicalCall, ALossyCallEndsWithoutADeadRank) {
   ASSERT_TRUE(ranks.run(calls, 3));
   for (Rank rank = 0; rank < 3; ++rank)
     EXPECT_TRUE(calls[rank]->outcome.status.ok()) << calls[rank]->outcome.status.c_str();
-  // Rank 2 lacks what rank 3 should have spread in their site: half of the tensor.
+  // Rank 2 lacks the half of the tensor that rank 3 should have spread in their site.
   EXPECT_FALSE(calls[2]->outcome.report.complete);
   EXPECT_NEAR(static_cast<double>(calls[2]->outcome.report.elements_missing), 4'000, 64);
-  // The first half has all of three ranks, whose mean the live ranks of a site stand for.
+  // The first half has contributions of three ranks. In the dead rank's site the live rank's mean
+  // stands for both.
   EXPECT_EQ(buffers.out[0][5], (value(0, 5) + value(1, 5) + value(2, 5)) / 3.0f);
   EXPECT_EQ(buffers.out[2][5], buffers.out[0][5]);
 }
 
-// An exact call fails on all ranks that need the dead one, and names it by its rank of all.
+// An exact call fails on all ranks that need the dead one. It names the dead rank by its number in
+// the whole group.
 TEST(HierarchicalCall, AnExactCallNamesTheDeadRank) {
   SiteRanks ranks(2, 2);
   ranks.processes().stop(3);
@@ -294,7 +296,7 @@ TEST(HierarchicalCall, AnExactCallNamesTheDeadRank) {
   EXPECT_THAT(calls[2]->outcome.status.c_str(), HasSubstr("rank 3 is dead"));
 }
 
-// Numbers, deadlines and ranks of a text are the call's, not those of a hop.
+// Error texts have numbers, deadlines and ranks of the call, not those of a hop.
 TEST(HierarchicalCall, ADeadlineIsThatOfTheCall) {
   for (const auto kind : {OperationKind::all_reduce, OperationKind::all_gather}) {
     SiteRanks ranks(2, 2);
@@ -319,8 +321,8 @@ TEST(HierarchicalCall, ADeadlineIsThatOfTheCall) {
   }
 }
 
-// A rank whose first hop failed sends no sum of its site: its counterpart fails, too. Numbers of
-// the communicators stay the same on all ranks, so the next call is right.
+// A rank whose first hop failed does not send the sum of its site, so its counterpart fails, too.
+// The numbering of the communicators stays the same on all ranks, so the next call is right.
 TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
@@ -329,7 +331,7 @@ TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
     spec.options.delivery = exact(1s);
     return spec;
   };
-  // In the first site nothing passes between its ranks.
+  // In the first site, nothing passes between the ranks.
   ranks.processes().loses = [&](ByteSpan datagram) {
     wire::Prefix prefix;
     (void)wire::decode_prefix(datagram, nullptr, prefix);
@@ -350,7 +352,7 @@ std::size_t zeros_of(const std::vector<float>& values) {
   return static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0f));
 }
 
-// Which group of its tier the datagram is of.
+// The group of its tier to which the datagram belongs.
 std::uint32_t group_of(ByteSpan datagram) {
   wire::Prefix prefix;
   (void)wire::decode_prefix(datagram, nullptr, prefix);
@@ -363,7 +365,7 @@ bool is_result_of_second_group(ByteSpan datagram, const wire::DataHeader& header
          group_of(datagram) == 1;
 }
 
-// The sum of one site stands where the sum of all should: it is no result.
+// Where the sum of all sites should be, there is the sum of one site, which is no result.
 TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
@@ -390,8 +392,8 @@ TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   }
 }
 
-// Seeds 66 and 67 of the swarm, made small. What rank 1 lacks of its hop across is missing in its
-// site, and rank 0 never hears of it: the sum of what is missing has not come whole.
+// Small forms of seeds 66 and 67 of the swarm. Elements that rank 1 lacks from its hop across are
+// missing in its whole site. Rank 0 never hears how many, because that tally does not arrive whole.
 TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
@@ -417,7 +419,8 @@ TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   EXPECT_NE(buffers.out[0], buffers.out[2]);
 }
 
-// Early packets of an operation that is forfeited give their places back: each of them has few.
+// Early packets of an operation that is forfeited must give their places back, because a peer has
+// few places.
 TEST(HierarchicalCall, WhatCameForAForfeitedLegTakesNoPlaceForEver) {
   Processes processes(2);
   const std::vector<Member*> members = processes.join(1, {0, 1});
@@ -425,7 +428,7 @@ TEST(HierarchicalCall, WhatCameForAForfeitedLegTakesNoPlaceForEver) {
     std::vector<float> data(1'400, 1.0f);
     std::vector<float> forfeited(data);
     const Request& first = processes.all_reduce(0, *members[0], data);
-    processes.pass(1ms);  // packets come before rank 1 calls
+    processes.pass(1ms);  // the packets arrive before rank 1 calls
     Request second;
     second.spec.kind = OperationKind::all_reduce;
     second.spec.input = std::span<const float>(forfeited);
@@ -449,7 +452,7 @@ TEST(HierarchicalCall, ReportsTheRanksThatItExchangedWith) {
   ASSERT_TRUE(ranks.run(calls));
   const CollectiveReport& report = calls[0]->outcome.report;
   ASSERT_EQ(report.peers.size(), 3u);
-  EXPECT_GT(report.peers[0].arrived, 0u);   // rank 1, of its site
+  EXPECT_GT(report.peers[0].arrived, 0u);   // rank 1, which is in its site
   EXPECT_GT(report.peers[1].arrived, 0u);   // rank 2, its counterpart
   EXPECT_EQ(report.peers[2].expected, 0u);  // rank 3
   EXPECT_EQ(report.owners, 4u);
@@ -472,7 +475,8 @@ TEST(HierarchicalCall, AnExactCallRepairsWhatIsLost) {
   }
 }
 
-// Four bits travel between sites alone; what they leave out stays with the rank that encoded it.
+// Only between sites do elements travel in four bits. The residual stays with the rank that encoded
+// them.
 TEST(HierarchicalCall, CodecsAndResidualsWorkBetweenSites) {
   constexpr std::size_t kBlock = 2'000;
   for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::reduce_scatter}) {

@@ -373,7 +373,7 @@ TEST(LossyAllReduceReport, VarianceIsInTheSquaredUnitOfTheElements) {
   }
 }
 
-// Under a lossy spread other ranks lack other parts, and nobody hears of it.
+// Under a lossy spread, other ranks lack other parts, and no rank hears of that.
 TEST(LossyAllReduceReport, CompleteSpeaksOfItsOwnRank) {
   GroupOptions options{.size = kLossyRanks};
   options.faults.loss = 0.05;
@@ -402,7 +402,7 @@ TEST(LossyAllReduceReport, CompleteSpeaksOfItsOwnRank) {
   EXPECT_GT(mixed, 5);
 }
 
-// Only float32 is measured. What is not known is no number, least of all 0.
+// Only float32 is measured. An unknown variance is not a number, and above all not 0.
 TEST(LossyAllReduceReport, VarianceThatIsNotMeasuredIsNoNumber) {
   for (const double loss : {0.3, 0.0}) {
     EngineGroup group(GroupOptions{.size = 2, .faults = {.loss = loss}});
@@ -437,8 +437,9 @@ TEST(LossyAllReduceRepeat, TheSameSeedGivesTheSameBits) {
   EXPECT_NE(first.data(0), other.data(0));
 }
 
-// zero_fill loses what is lost; the realised-rate estimators do not. Mean over 400 operations,
-// whose packets are lost independently, so the standard error comes from the operations' spread.
+// zero_fill makes the mean smaller by the lost share; estimators with realised rates do not. Mean
+// over 400 operations, whose packets are lost independently, so the standard error comes from the
+// operations' spread.
 TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
   constexpr std::size_t kControlCount = 12000;
   std::vector<double> truth;
@@ -458,7 +459,7 @@ TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
           {.estimator = estimator, .count = kControlCount, .loss = 0.2, .seed = 1000u + run});
       call.run();
       const std::vector<float>& result = call.data(0);
-      double error = 0;  // projected on the true sum
+      double error = 0;  // result projected on the true sum
       for (std::size_t i = 0; i < kControlCount; ++i) error += (result[i] - truth[i]) * truth[i];
       sum += error / scale;
       squares += (error / scale) * (error / scale);

@@ -178,8 +178,8 @@ TEST(MessageTags, AreForMessagesOnly) {
   EXPECT_EQ(validate(spec, 0, 2).code(), StatusCode::kInvalidArgument);
 }
 
-// The receiver says once, before its time-out, what it has posted. A sender that has had no message
-// with it remembers.
+// The receiver announces its receives once, before its time-out. A sender that has had no message
+// with it yet remembers that.
 TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
   EngineGroup group(stream_network(2));
   Mail mail(group);
@@ -248,7 +248,8 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
     EngineGroup group(stream_network(3, loss));
     Mail mail(group);
     for (int i = 0; i < 12; ++i)
-      mail.send(2, 0, stream_values(3000, 1.0f), 5);  // beyond what is kept
+      // More datagrams than rank 0 keeps before it has posted a receive.
+      mail.send(2, 0, stream_values(3000, 1.0f), 5);
     mail.send(2, 0, stream_values(3000, 4.0f), 6);
     group.run_until([] { return false; }, 50ms);
     const auto received = mail.receive(0, kAnyRank, 3000, 6);

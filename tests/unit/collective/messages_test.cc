@@ -110,7 +110,7 @@ TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
     calls.push_back(std::make_unique<FloatAllReduce>(2, 3000));
     calls.back()->submit_all(group);
   };
-  // Twice as many of each as fit the list of a report
+  // Twice as many collectives of each rank as fit into a report's list.
   for (const Rank self : {0, 1}) traffic.receive(self, 1 - self, GetParam());
   for (int i = 0; i < 2 * limits::kOpenRoundsMax; ++i) reduce();
   for (auto& call : calls) EXPECT_TRUE(call->finish(group)) << "behind messages nobody sends yet";
@@ -148,13 +148,14 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
   EXPECT_TRUE(group.run({&hasty}, 20ms + kMessageTick));
   EXPECT_EQ(hasty.status.code(), StatusCode::kDeadlineExceeded) << hasty.status.text();
   EXPECT_FALSE(traffic.requests.front()->done);
-  // The number of the one that failed is used up: the next message is the next receive's.
+  // The number of the failed message is used up: the next message is for the next receive.
   traffic.send(1, 0, 41);
   ASSERT_TRUE(group.run(traffic.requests, 5s));
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
 }
 
-// A group fails by its own deadline only when that has come. Before, it says what its message says.
+// A group fails by its own deadline only when that has come. Before that, it has its message's
+// error.
 TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
   EngineGroup group(message_network(2));
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
@@ -215,7 +216,8 @@ TEST(Messages, AreCancelledWithTheRest) {
   EXPECT_TRUE(group.engine(0).idle());
 }
 
-// Both sides learn which of many messages they mean differently, and the others pass.
+// If one of many messages means different things on both sides, both sides learn which one. The
+// other messages pass.
 TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 3000);
@@ -236,8 +238,8 @@ TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   traffic.expect_all_arrived();
 }
 
-// Random bits of a codec are keyed by what both sides know of a message, however many operations
-// each of them has had with others.
+// Random bits of a codec are keyed by facts about the message that both sides know. How many
+// operations each of them has had with others does not matter.
 TEST(Messages, MayBeEncodedAndRotated) {
   EngineGroup group(message_network(3));
   Traffic others(group, 10);
@@ -258,7 +260,7 @@ TEST(Messages, MayBeEncodedAndRotated) {
 }
 
 // A rotation's signs and a codec's random bits are keyed by the collective's number, which all
-// ranks share. How many messages each has had is its own.
+// ranks share. It does not count messages, of which each rank has had a different number.
 TEST(Messages, OfSomeRanksAreNothingToAnEncodedCollective) {
   EngineGroup group(message_network(3));
   Traffic traffic(group, 10);

@@ -1,5 +1,5 @@
-// Spread halves that go out once for all receivers: same results, fewer datagrams, and nobody waits
-// for a rank that does not hear.
+// Spread halves that go out once for all receivers: results are the same, there are fewer
+// datagrams, and no rank waits for one that does not hear multicast.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,7 +26,7 @@ bool is_multicast(ByteSpan datagram) {
          prefix.destination == kEveryRank;
 }
 
-// Probes, as the runtime does before the first operation.
+// Sends probes, as the runtime does before the first operation.
 void probe_all(EngineGroup& group) {
   for (int turn = 0; turn < 8; ++turn) {
     for (Rank rank = 0; rank < kRanks; ++rank) group.engine(rank).endpoint().probe_all();
@@ -121,14 +121,13 @@ TEST_F(Multicast, WhatIsLostIsRepairedForThoseWhoMissedIt) {
     const protocol::EndpointCounters& sent = counters(rank);
     const double per_receiver = static_cast<double>(sent.repairs_sent) /
                                 static_cast<double>((kRanks - 1) * sent.group_sent);
-    // Each of 3 receivers lost 10 % of some 350 packets, and of what was repaired: .111, deviation
-    // .011.
+    // Each of 3 receivers lost 10 % of some 350 packets and of their repairs: .111, deviation .011.
     EXPECT_NEAR(per_receiver, 0.111, 0.04);
     EXPECT_EQ(sent.group_sent + sent.repairs_sent, sent.data_sent);
   }
 }
 
-// The network loses the same packets at the same receivers, however they were sent.
+// The network loses the same packets at the same receivers, with and without multicast.
 TEST_P(Multicast, LossyReductionsGiveTheSameBitsAndReports) {
   std::array<std::vector<float>, kRanks> results;
   std::array<double, kRanks> losses;
@@ -162,7 +161,8 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
-  // Two ranks hear rank 0's group, one does not: two packets instead of three. All hear rank 3.
+  // Of rank 0's receivers, two hear its multicast and one does not: two packets instead of three.
+  // All ranks hear rank 3.
   EXPECT_EQ(counters(0).data_sent, 2 * counters(0).group_sent);
   EXPECT_EQ(counters(3).data_sent, counters(3).group_sent);
   EXPECT_EQ(counters(0).group_left, 0u);
@@ -185,7 +185,7 @@ TEST_F(Multicast, WhoStopsHearingHoldsTheOthersUpOnceAndIsThenSentToAlone) {
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
   const std::uint64_t left = counters(0).group_left;
-  EXPECT_LE(left, 1u);  // its window may hold the whole pass: then repair is enough
+  EXPECT_LE(left, 1u);  // A window may hold the whole pass; then repair is enough.
   group_->filter = nullptr;
   probe();
   EXPECT_TRUE(group_->engine(0).endpoint().hears_multicast(2));
@@ -195,7 +195,7 @@ TEST_F(Multicast, AFullWindowThatNobodyReportsEndsTheWait) {
   start(/*multicast=*/true);
   probe();
   deafen(2);
-  // More than a window of 1 MiB.
+  // The data exceed a window of 1 MiB.
   for (int call = 0; call < 12; ++call) run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
   EXPECT_EQ(counters(0).group_left, 1u);
@@ -231,9 +231,9 @@ TEST_F(Multicast, AReportOfWhatWasNeverSentIsRefused) {
   EXPECT_EQ(counters(0).refused_report, 1u);
 }
 
-// A rank whose word that it opened a broadcast was lost hears the end of the pass that is multicast
-// for others, and from then on only asks for repair: that must open its gate (WIRE 5.5). Of 300
-// seeds three waited for their deadline.
+// A rank has opened a broadcast, and its report of that is lost. It hears the end of the pass that
+// is multicast for others, and from then on only asks for repair. That request must open its gate
+// (WIRE 5.5). Without that, three of 300 seeds waited for their deadline.
 TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     GroupOptions options{.size = kRanks, .datagram_bytes = 1024, .multicast = true};
@@ -257,9 +257,10 @@ TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   }
 }
 
-// Ranks that stop for a while as well. One that heard all of what was multicast for others and was
-// done before its owner knew it to be there, its word being lost, was waited for until the
-// deadline: in 13 of 9,000 seeds, 268 and 313 the first.
+// Here ranks also stop for a while. A rank may hear all packets that are multicast for others, and
+// be done before the owner knows that it has opened the call, because its report was lost. Owners
+// once waited for such a rank until the deadline: in 13 of 9,000 seeds, of which 268 and 313 were
+// the first.
 TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
   constexpr std::array<std::size_t, 7> kSizes = {1, 250, 251, 1000, 1500, 4096, 16'384};
   constexpr std::array kKinds = {OperationKind::broadcast, OperationKind::all_gather,

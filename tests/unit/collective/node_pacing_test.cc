@@ -62,15 +62,16 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   const Instant start = paced.processes.now();
   ASSERT_TRUE(paced.run());
   EXPECT_TRUE(paced.right());
-  // Half of the tensor each way in each half: 416 KB from each, 67 ms.
+  // In each half, half of the tensor goes each way: 416 KB from each rank, 67 ms.
   EXPECT_GT(paced.processes.now() - start, 66ms);
   EXPECT_LT(paced.processes.now() - start, 95ms);
-  // A train of two datagrams, and what a late wake-up may catch up; control datagrams do not wait.
+  // The limit is a train of two datagrams and as much as a late wake-up may catch up. Control
+  // datagrams do not wait.
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
 }
 
-// Rank 0 is slow: while it sends its contributions, results of the first of them come back to where
-// they lie. Results come by chunks, so what is lost must be of one of the last.
+// Rank 0 is slow. While it sends its contributions, results of the first ones come back and
+// overwrite them. Results come by chunks, so the lost packet must be in one of the last chunks.
 TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
               {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
@@ -100,7 +101,7 @@ TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   }
 }
 
-// Otherwise one rank gets ahead with results while everyone waits for its contributions.
+// Otherwise one rank would send results while all others wait for its contributions.
 TEST(NodePacing, ContributionsGoBeforeResults) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
   std::array<int, 2> results{};
@@ -227,14 +228,14 @@ TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
       apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
   };
   ASSERT_TRUE(lanes.run());
-  // Two lanes take twice the time of one (above) for their data.
+  // The data of two lanes take twice the time of one lane's (above).
   EXPECT_GT(lanes.processes.now() - start, 132ms);
   EXPECT_LT(lanes.processes.now() - start, 170ms);
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);
   EXPECT_LT(apart, 8u * 1472);
 }
 
-// A window that is full is one lane's as much as the other's: reports of each let both go on.
+// A full window holds up both lanes. A report to either lane lets both go on.
 TEST(NodePacing, AReportToOneLaneWakesTheOther) {
   TwoLanes lanes({.control = CongestionControl::wan});
   int woken = 0;
@@ -301,7 +302,7 @@ TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
   EXPECT_FALSE(asks);
 }
 
-// Three processes, of which the first relays between the others: at most the bytes of limit().
+// Three processes. The first one relays between the others, and forwards as much as limit() allows.
 struct Relayed {
   explicit Relayed(const congestion::Settings& congestion)
       : processes({congestion, congestion, congestion}) {
@@ -340,7 +341,7 @@ struct Relayed {
 
 class NodeRelayPacing : public ::testing::TestWithParam<CongestionControl> {};
 
-// WIRE 9.10. Whatever paces the uplink, and also where nothing does.
+// WIRE 9.10. The limit holds whatever paces the uplink, and also if nothing does.
 TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
   Relayed group({.control = GetParam(), .rate_bits_per_second = 80'000'000});
   const Duration before = group.call();
@@ -348,7 +349,7 @@ TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
   const Duration limited = group.call();
   // Each of the two sends a third of 400 KB twice, in datagrams of 76 bytes more.
   EXPECT_GT(limited, 260ms);
-  EXPECT_LT(limited, 450ms);  // trains of a whole window, where nothing paces
+  EXPECT_LT(limited, 450ms);  // trains of a whole window, if nothing paces
   EXPECT_LT(before, limited / 3);
   EXPECT_GT(group.straight, group.relayed);
 }

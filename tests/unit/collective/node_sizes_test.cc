@@ -41,7 +41,7 @@ class NodeSizes : public ::testing::Test {
     for (const auto& result : data) EXPECT_THAT(result, Each(3.0f));
     return processes.now() - start;
   }
-  // Ranks ask each other, a hundred times at most.
+  // Lets ranks ask each other, a hundred times at most.
   void ask_until(const std::function<bool()>& done) {
     for (int i = 0; i < 100 && !done(); ++i) {
       for (Rank slot = 0; slot < 3; ++slot) {
@@ -76,7 +76,7 @@ TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   all_reduce();
   const Duration normal = all_reduce();
   EXPECT_EQ(bytes(0, 1), 1472u);
-  // Before the first report of a path it is not known to carry more than the base.
+  // Until the first report of a path, the path is not known to carry more than the base size.
   const std::uint64_t cut_at_first = processes[0].size_counters().datagrams_cut;
   const std::uint64_t cut_at_first_by_2 = processes[2].size_counters().datagrams_cut;
   carries = 1272;
@@ -124,7 +124,7 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
-// The datagram that told the peer can have been lost, and nobody else can tell it.
+// The datagram that told the peer may have been lost, and no other rank can tell it.
 TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
   bool mute = true;

@@ -68,7 +68,7 @@ TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
   Processes processes(2);
   const std::vector<Rank> slots = {0, 1};
   Member& early = processes.join(5, slots, 0);
-  std::vector<float> one(1000, 1.0f);  // two datagrams: both ranks own, and contribute
+  std::vector<float> one(1000, 1.0f);  // two datagrams, so both ranks own and contribute
   std::vector<float> two(1000, 2.0f);
   const Request& first = processes.all_reduce(0, early, one, best_effort(1s));
   processes.pass(2 * kDelay);
@@ -263,7 +263,7 @@ TEST(Node, ADeathThatOneCommunicatorFindsIsKnownToAll) {
   ASSERT_TRUE(processes.run_until([&] { return first.done; }, 2s));
   ASSERT_TRUE(processes.run_until([&] { return second.done; }, 1ms)) << "although it began later";
   EXPECT_THAT(second.status.c_str(), HasSubstr("rank 0 is dead")) << "its rank there";
-  // A new communicator knows it from the start.
+  // A new communicator knows from the start that the process is dead.
   const auto c = processes.join(3, {0, 2});
   std::vector<float> of_c(100, 1.0f);
   EXPECT_TRUE(processes.all_reduce(0, *c[0], of_c).done);

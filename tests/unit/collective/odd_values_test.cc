@@ -1,4 +1,4 @@
-// Values that are no numbers, and tensors that are hardly there.
+// Values that are not finite, and tensors with few elements or none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,7 +68,7 @@ TEST_P(OddValue, EverywhereAndUnderLossNeitherCrashesNorHangs) {
   }
   run(0.3);
   for (std::size_t i = 0; i < kOddCount; ++i) {
-    // Every rank holds the same kind of value: agreement does not depend on the values.
+    // Every rank holds the same kind of value: ranks agree whatever the values are.
     EXPECT_EQ(std::isnan(data_[0][i]), std::isnan(data_[1][i]));
     EXPECT_EQ(std::isinf(data_[0][i]), std::isinf(data_[2][i]));
   }
@@ -91,7 +91,7 @@ float average_without(Rank missing, Rank owner, Estimator estimator) {
     case Estimator::zero_fill:
     case Estimator::horvitz_thompson:
       return (6.0f - values[missing]) / 3.0f;
-    case Estimator::augmented:  // the own contribution is the guess
+    case Estimator::augmented:  // the owner's own contribution is the guess
       return missing == owner ? others / 3.0f : (2.0f * own + others) / 3.0f;
     case Estimator::stratified:
       return missing == owner ? others / 2.0f : (own + 2.0f * others) / 3.0f;
@@ -102,8 +102,8 @@ float average_without(Rank missing, Rank owner, Estimator estimator) {
 
 class NonFinite : public ::testing::TestWithParam<std::tuple<Estimator, Codec, Delivery::Kind>> {};
 
-// A tensor of each rank in its place, so large that none is copied: the sum that has to be formed
-// again has taken the place of an input.
+// The tensors are in place and so large that none is copied. So a sum that must be formed again has
+// already overwritten an input.
 TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
   constexpr std::size_t kCount = 300'000;
   const auto [estimator, codec, kind] = GetParam();
@@ -111,7 +111,7 @@ TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
   std::array<std::vector<float>, 3> data = {std::vector<float>(kCount, 1.0f),
                                             std::vector<float>(kCount, 2.0f),
                                             std::vector<float>(kCount, 3.0f)};
-  data[0][10] = std::nanf("");  // to its own shard
+  data[0][10] = std::nanf("");  // a contribution to its own shard
   data[2][50'000] = kInf;       // to another one's
   data[0][150'000] = -kInf;
   const auto requests =
@@ -128,7 +128,7 @@ TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
   EXPECT_EQ(requests[0]->report.non_finite, 2u);
   EXPECT_EQ(requests[1]->report.non_finite, 1u);
   EXPECT_EQ(requests[2]->report.non_finite, 0u);
-  // symmetric_ratio loses the owner's own as often as the links lose theirs.
+  // symmetric_ratio loses the owner's own contribution as often as links lose theirs.
   const std::uint64_t two = requests[0]->report.contributors.histogram[2];
   if (estimator == Estimator::symmetric_ratio) {
     EXPECT_GE(two, 2u);
@@ -156,8 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Codec::native, Codec::fp16, Codec::nvfp4),
                        ::testing::Values(Delivery::Kind::bounded, Delivery::Kind::best_effort)));
 
-// The estimators that scale by what a link brought count it as lost there, too: the link's other
-// packets stand for it, and the shard's mean is that of all contributions.
+// Estimators that scale by a link's realised rate count the packet as lost there, too. The link's
+// other packets stand for it, and the shard's mean is that of all contributions.
 TEST(NonFiniteContribution, IsMadeUpForByTheOtherPacketsOfItsLink) {
   constexpr std::size_t kPackets = 4;
   constexpr std::size_t kShard = kPackets * 96;  // datagrams of 512 bytes
@@ -218,7 +218,7 @@ TEST(NonFiniteContribution, OfTheOwnerIsMadeUpForByItsOtherPackets) {
   EXPECT_NEAR(sum / kShard, 3.0, 1e-5);
 }
 
-// A receiver sees only what a codec sends: none of them makes a number of what is none.
+// A receiver sees only what a codec sends. No codec turns a value that is not finite into a number.
 TEST(NonFiniteContribution, IsSeenThroughEveryCodec) {
   for (int i = 0; i < kCodecCount; ++i) {
     const auto codec = static_cast<Codec>(i);
@@ -286,7 +286,7 @@ TEST(NonFiniteEverywhere, LeavesPacketsUntouched) {
             kOddCount);
 }
 
-// Each is finite: it was not a rank that had no number.
+// Each contribution is finite, so no rank had an infinity or a NaN.
 TEST(NonFiniteSum, ThatOverflowsIsWhatItIs) {
   EngineGroup group(GroupOptions{.size = 2});
   std::array<std::vector<float>, 2> data;
@@ -302,7 +302,7 @@ TEST(NonFiniteSum, ThatOverflowsIsWhatItIs) {
   EXPECT_EQ(requests[0]->report.non_finite, 0u);
 }
 
-// Error feedback owes nothing that is not finite: the next call is whole again.
+// The residual does not keep values that are not finite, so the next call is right again.
 TEST(NonFiniteResidual, DoesNotStay) {
   EngineGroup group(GroupOptions{.size = 2});
   std::array<std::vector<float>, 2> data;

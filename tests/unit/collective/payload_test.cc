@@ -1,5 +1,5 @@
 // Operations whose elements are encoded, summed and decoded by a source and a sink, chunk by chunk
-// and late: all bits are those of the same operation that does it by itself.
+// and late. All bits are those of the same operation that the library does by itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,8 @@ GroupOptions network_of(const PayloadCase& example) {
   return options;
 }
 
-// The tensors of one rank, of any type: patterns of 16 bits that are small floats in all of them.
+// The tensors of one rank, of any type. They hold patterns of 16 bits that are small floats in all
+// types.
 struct Tensors {
   std::vector<std::byte> input;
   std::vector<std::byte> output;
@@ -97,7 +98,7 @@ class PayloadCall {
     return spec;
   }
 
-  // The memory of both is none.
+  // An operation whose tensors have no memory.
   OperationSpec spec_elsewhere(Rank rank, HostPayload& payload) {
     OperationSpec spec = spec_of(rank);
     spec.input.data = nullptr;
@@ -134,7 +135,8 @@ class PayloadCall {
     for (const Request* request : requests) ASSERT_TRUE(request->status.ok());
   }
 
-  // Ranks from `first` on encode elsewhere: at each step one chunk more, and use one.
+  // Runs the calls. Ranks from `first` on encode elsewhere: at each step they encode one more
+  // chunk, and use one.
   void run_elsewhere(Rank first = 0) {
     std::vector<std::unique_ptr<HostPayload>> payloads;
     std::vector<std::deque<PayloadChunk>> to_encode(case_.size);
@@ -171,8 +173,8 @@ class PayloadCall {
   const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
 
  private:
-  // Returns true if a rank encodes (0) or uses (1) a chunk at this step: at each step, or, drawn,
-  // at every 1st to 64th.
+  // Returns true if a rank encodes (0) or uses (1) a chunk at this step. That is at each step or,
+  // if drawn, at every 1st to 64th.
   bool is_time(int step, Rank rank, std::uint32_t what) const {
     if (case_.seed == 0) return true;
     const auto pace = keyed_hash(case_.seed, 0, 1, rank, what) % 7;
@@ -370,7 +372,7 @@ class Faulty final : public PayloadSource, public PayloadSink {
   std::size_t landing_missing = 0;  // bytes short in the landing memory
   bool uses = true;                 // false: the sink never says that it does
   bool refuses = false;             // the source does not begin
-  bool withholds_spread = false;    // never encodes the own block
+  bool withholds_spread = false;    // the source never encodes its own block
 
   Status begin(const PayloadLayout& layout) override {
     if (refuses) return Status::error(StatusCode::kUnavailable, "no such device");

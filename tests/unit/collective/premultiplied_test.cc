@@ -22,7 +22,7 @@ constexpr int kMultipliers = 3;
 struct Premultiplied {
   OperationKind kind = OperationKind::all_reduce;
   DataType dtype = DataType::f32;
-  std::size_t count = 30000;  // more than is copied
+  std::size_t count = 30000;  // more elements than are copied
   CodecOptions codec;
   Delivery delivery = exact(10s);
   Estimator estimator = Estimator::ratio;
@@ -122,7 +122,7 @@ TEST(PremultipliedSum, OfWhatArrived) {
   expect_sum_of_products({.dtype = DataType::bf16, .delivery = best_effort(10s), .loss = 0.2});
 }
 
-// The residual is what encodings left out of products: it is not multiplied again.
+// The residual is the part of products that encoding left out, so it is not multiplied again.
 TEST(PremultipliedSum, LeavesTheResidualAsItIs) {
   expect_sum_of_products({.codec = Codec::nvfp4, .residual = true});
 }

@@ -90,7 +90,8 @@ TEST(ReplicaLedger, CountsDemandedBlocksThatArrive) {
   ASSERT_TRUE(broadcast(ledger, {{0, 0}, {0, 1}, {2, 0}, {2, 1}}).ok());
   EXPECT_EQ(ledger.blocks_refreshed(), 4u);
   ASSERT_TRUE(broadcast(ledger, {{0, 0}}).ok());
-  EXPECT_EQ(ledger.blocks_refreshed(), 4u);  // that one came unasked
+  // Does not count the block that came without being requested.
+  EXPECT_EQ(ledger.blocks_refreshed(), 4u);
   EXPECT_EQ(ledger.age_max_seen(), 1u);
 }
 

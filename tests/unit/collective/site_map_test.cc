@@ -30,7 +30,7 @@ TEST(SiteMap, HopsThatLeadNowhereAreNone) {
   EXPECT_FALSE(any({1, 1, 1, 1}));  // one site
   EXPECT_FALSE(any({1, 2, 3, 4}));  // a rank each
   EXPECT_FALSE(any({1, 1, 1, 2}));  // unequally many
-  EXPECT_FALSE(any({1, 1, 2, 0}));  // a rank names none
+  EXPECT_FALSE(any({1, 1, 2, 0}));  // one rank names no site
   EXPECT_FALSE(any({}));
 }
 

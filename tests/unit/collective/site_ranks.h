@@ -34,7 +34,7 @@ class SiteRanks {
   int size() const { return static_cast<int>(maps_.size()); }
   Processes& processes() { return processes_; }
   const SiteMap& map(Rank rank) const { return maps_[rank]; }
-  // The tier of whose communicators the datagram is.
+  // The tier of the communicator to which the datagram belongs.
   static Tier tier_of(ByteSpan datagram) {
     wire::Prefix prefix;
     (void)wire::decode_prefix(datagram, nullptr, prefix);

@@ -110,7 +110,7 @@ TEST_P(SixteenBitCodec, MovedElementsAreThoseOfFloats) {
   expect_rounded_floats({.kind = OperationKind::all_to_all, .options = options()});
 }
 
-// Both halves: the spread one encodes what the first has rounded.
+// Tests both halves: the spread half encodes values that the first half has rounded.
 TEST_P(SixteenBitCodec, AllRanksHoldTheSameSum) {
   SixteenBitJob job{.kind = OperationKind::all_reduce, .options = options(ReduceOp::avg)};
   job.options.spread_codec = parse_codec("bf16").value();

@@ -1,4 +1,4 @@
-// Where a call is cut, and what its slices' reports make together.
+// Where a call is cut, and how its slices' reports are combined.
 #include "collective/sliced_call.h"
 
 #include <gmock/gmock.h>
@@ -139,7 +139,7 @@ TEST_F(Merged, CountsAddAndOneSliceThatIsNotAgreedIsEnough) {
   EXPECT_EQ(report.peers[0].expected, 20u);
   EXPECT_EQ(report.peers[0].arrived, 18u);
   EXPECT_EQ(report.peers[1].sent, 12u);
-  EXPECT_FALSE(report.peers[1].missed);  // some of ours was used
+  EXPECT_FALSE(report.peers[1].missed);  // some of our contribution was used
   EXPECT_DOUBLE_EQ(report.loss, 1.0 - 38.0 / 40);
   EXPECT_DOUBLE_EQ(report.loss_first_pass, 1.0 - 36.0 / 40);
   EXPECT_EQ(report.bytes_sent, 2'000u);
@@ -157,7 +157,7 @@ TEST_F(Merged, TimesAreThoseOfTheSlowestSlice) {
   const CollectiveReport& report = finish();
   EXPECT_EQ(report.times.gate, 2us);
   EXPECT_EQ(report.times.reduce, 5us);
-  EXPECT_EQ(report.times.total, 20us);  // from when the call was made
+  EXPECT_EQ(report.times.total, 20us);  // counted from when the call was made
   EXPECT_EQ(report.times.spread, 15us);
 }
 

@@ -1,4 +1,4 @@
-// Blocks of different lengths, operations in place, and what is wrong about either.
+// Blocks of different lengths, operations in place, and errors in either.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ using testing::GroupOptions;
 
 constexpr float kUntouched = -7.0f;
 
-// Draws by one key, in order.
+// Draws from one key, in order.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : seed_(seed) {}
@@ -74,7 +74,7 @@ float value_of(Rank from, Rank to, std::size_t i) {
 struct Side {
   std::vector<float> input;
   std::vector<float> output;
-  std::vector<float> expected;  // output that is right
+  std::vector<float> expected;  // the right output
   OperationSpec spec;
 };
 
@@ -123,7 +123,7 @@ Side reduce_scatter(Draws& draws, Rank self, const std::vector<std::size_t>& cou
   return side;
 }
 
-// `matrix`: elements of each rank for each.
+// `matrix`: number of elements that each rank sends each.
 Side all_to_all(Draws& draws, Rank self, const std::vector<std::vector<std::size_t>>& matrix) {
   Side side;
   const std::size_t size = matrix.size();
@@ -164,7 +164,8 @@ std::vector<Side> draw_sides(Draws& draws, int size) {
   return sides;
 }
 
-// Calls one behind the other on one group, so that what one leaves behind meets the next.
+// Makes one call after the other on one group, so that anything that a call leaves behind meets the
+// next.
 void run_cases(std::uint64_t seed, int cases, double loss) {
   Draws draws(seed);
   GroupOptions options{.size = static_cast<int>(1 + draws.below(5))};
@@ -270,7 +271,7 @@ void expect_pair_disagrees(std::size_t sent, std::size_t expected, double loss) 
 
 TEST(UnevenAllToAll, FailsOnBothSidesOfAPairThatDisagrees) {
   for (const double loss : {0.0, 0.2}) {
-    expect_pair_disagrees(100, 101, loss);  // in the last packet only
+    expect_pair_disagrees(100, 101, loss);  // the ranks disagree about the last packet only
     expect_pair_disagrees(101, 100, loss);
     expect_pair_disagrees(100, 5000, loss);
     expect_pair_disagrees(5000, 100, loss);

@@ -140,8 +140,8 @@ TEST_F(Validate, DeadlinesAndBoundsOutsideTheirRange) {
 }
 
 TEST_F(Validate, Weights) {
-  // Beyond float32 they would arrive as 0 or be refused by every peer; near its ends their
-  // reciprocals are not in it.
+  // Weights outside the range of float32 would arrive as 0, or every peer would refuse them. Near
+  // the ends of that range, their reciprocals lie outside.
   for (const double weight :
        {-1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300, 1e-300, 1e38, 1e-42}) {
     OperationSpec s = all_reduce();
@@ -260,8 +260,8 @@ TEST_F(Validate, ControlVariateOfAnotherSize) {
   expect_invalid(s, {"control_variate"});
 }
 
-// It is added to the result in float32; to the memory of another type it would be written past the
-// end.
+// The control variate is added to the result in float32. If the result has another type, that would
+// write past its end.
 TEST_F(Validate, ControlVariateOfAnotherTypeThanTheTensor) {
   for (const DataType dtype : {DataType::bf16, DataType::f64}) {
     OperationSpec s = spec(OperationKind::all_reduce, 100, 100);

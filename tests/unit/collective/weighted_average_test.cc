@@ -1,6 +1,6 @@
 // The average per unit of work, for ranks that did unequally much of it: every class of delivery,
-// estimator and reduction, under packet loss, with a rank that finished nothing and whose buffer
-// therefore holds anything.
+// estimator and reduction, under packet loss, with a rank that finished nothing, so that its buffer
+// may hold any values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::string describe(const Setting& setting) {
          " " + std::string(to_string(setting.estimator)) + " " + to_string(setting.codec);
 }
 
-// The result of every unit of work of every rank.
+// The value that each unit of work of every rank gives.
 double per_unit(std::size_t element) {
   return 2.0 + std::sin(static_cast<double>(element));
 }
@@ -95,7 +95,7 @@ class WeightedCall {
   }
 
   const CollectiveReport& report(Rank rank) const { return requests_[rank]->report; }
-  // The shard that this rank reduced, and what stands there without loss.
+  // The shard that this rank reduced, and its values without loss.
   std::span<const float> shard(Rank owner) const {
     const bool alone = setting_.kind == OperationKind::reduce_scatter;
     return std::span(outputs_[owner]).subspan(alone ? 0 : owner * kWeightedShard, kWeightedShard);
@@ -130,7 +130,8 @@ void for_each_setting(Check check) {
   }
 }
 
-// Ranks agree on what a unit gives. These estimators then give exactly that, whatever was lost.
+// Ranks agree on what a unit of work gives. These estimators then give exactly that, whatever was
+// lost.
 bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
   if (setting.delivery == Delivery::Kind::exact) return true;
   switch (setting.estimator) {
@@ -138,7 +139,7 @@ bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
     case Estimator::stratified:
       return true;
     case Estimator::augmented:
-      return setting.weights[owner] > 0.0;  // without units of its own it has no guess
+      return setting.weights[owner] > 0.0;  // without units of its own, the owner has no guess
     default:
       return false;
   }
@@ -289,7 +290,8 @@ TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   EXPECT_NE(call.residual(1), std::vector<float>(kWeightedCount, 0.125f));
 }
 
-// Rank 1 has units for the shards of 0 and 2 and none for its own, rank 3 for all shards but one.
+// Rank 1 has units for the shards of 0 and 2, but none for its own. Rank 3 has units for all shards
+// but one.
 TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   const std::array<Weights, kRanks> by_owner = {
       {{1, 1, 1, 1}, {12, 0, 12, 0}, {0, 0, 0, 0}, {5, 5, 0, 5}}};

@@ -1,4 +1,4 @@
-// The public face over in-process transports: threads, asynchronous work, life cycle. What
+// The public interface over in-process transports: threads, asynchronous work, life cycle. What
 // operations compute is tested without threads in tests/unit/collective.
 #include "leeway/communicator.h"
 

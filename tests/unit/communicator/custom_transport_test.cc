@@ -124,7 +124,7 @@ std::vector<std::shared_ptr<Queue>> queues_of(int size) {
 using Created = Result<std::unique_ptr<Communicator>>;
 using Make = std::function<std::unique_ptr<DatagramTransport>(Rank)>;
 
-// Calls `body` with each rank's communicator, or the error, on a thread each.
+// Calls `body` with each rank's communicator, or with the error, on one thread for each rank.
 void on_ranks(int size, const Make& make, const std::function<void(Created)>& body,
               const std::function<void(Rank, Options&)>& change = nullptr) {
   Options options;
@@ -170,7 +170,7 @@ TEST(CustomTransport, CarriesExactAndLossyCallsWhereItLosesDatagrams) {
   EXPECT_EQ(QueueTransport::destroyed, before + kSize);
 }
 
-// Data that passes through the caller's transport is sealed: its payloads are nowhere to be seen.
+// Data that pass through the caller's transport are sealed: their payloads appear nowhere.
 TEST(CustomTransport, CarriesSealedDatagramsWhereThereIsASecret) {
   constexpr int kSize = 3;
   const auto queues = queues_of(kSize);

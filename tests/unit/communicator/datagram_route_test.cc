@@ -82,7 +82,7 @@ class Lanes : public ::testing::Test {
   LanesGroup group_;
 };
 
-// WIRE 7.19. Floats are summed in the order of the ranks, wherever a tensor is cut.
+// WIRE 7.19. Wherever a tensor is cut, floats are summed in the order of the ranks.
 TEST_F(Lanes, ResultsAreTheBitsOfOneLane) {
   std::array<std::vector<float>, 2> results;
   for (const int lanes : {1, 3}) {
@@ -257,7 +257,7 @@ TEST_F(Lanes, WhatIsWrongIsRefusedBeforeAnyLaneBegins) {
     std::vector<float> data(kLarge, 1.0f);
     const auto first = at(rank).all_reduce(std::span(data));
     ASSERT_TRUE(first.ok()) << first.status().c_str();
-    CollectiveOptions wrong{.weight = 2.0};  // a sum takes no weight
+    CollectiveOptions wrong{.weight = 2.0};  // invalid, because a sum takes no weight
     EXPECT_EQ(at(rank).all_reduce(std::span(data), wrong).status().code(),
               StatusCode::kInvalidArgument);
     const std::vector<double> weights(kLanesRanks, 1.0);
@@ -281,7 +281,7 @@ TEST_F(Lanes, AbortEndsCallsOnAllOfThem) {
   EXPECT_EQ(at(0).all_reduce(std::span(data)).status().code(), StatusCode::kCancelled);
 }
 
-// On a busy machine it may cancel them.
+// On a busy machine the peers may cancel them.
 TEST_F(Lanes, OpenCallsEndWithTheCommunicator) {
   meet(options(2));
   on_all([&](int rank) {
@@ -321,7 +321,7 @@ TEST_F(Lanes, PartsOfAGroupHaveTheLanesOfTheWhole) {
     std::vector<float> data(kLarge, 1.0f);
     const auto report = (*part)->all_reduce(std::span(data));
     ASSERT_TRUE(report.ok()) << report.status().c_str();
-    EXPECT_EQ(report->lanes, rank == 2 ? 1u : 3u);  // alone there is nothing to cut
+    EXPECT_EQ(report->lanes, rank == 2 ? 1u : 3u);  // with one lane there is nothing to cut
     EXPECT_TRUE(all_are(data, rank == 2 ? 1.0f : 2.0f));
   });
   on_all([&](int rank) {
@@ -337,7 +337,7 @@ TEST_F(Lanes, PartsOfAGroupHaveTheLanesOfTheWhole) {
   });
 }
 
-// Each lane finds out by itself, and lossy calls go on without the rank.
+// Each lane finds out by itself that the rank is dead. Lossy calls go on without it.
 TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
   Options hasty = options(2);
   hasty.peer_timeout = 500ms;
@@ -357,7 +357,8 @@ TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
   });
 }
 
-// Two groups of a process share the sockets of its lanes, and keys of a pair are of one lane.
+// Two groups of a process share the sockets of its lanes. Each lane has keys of its own for a pair
+// of processes.
 TEST_F(Lanes, SealedGroupsShareThem) {
   Options sealed = options(2);
   sealed.secret = secret_digits('7');
@@ -378,7 +379,7 @@ TEST_F(Lanes, SealedGroupsShareThem) {
     EXPECT_TRUE(all_are(data, 3.0f));
   };
   on_all([&](int rank) { all_reduce(at(rank)); });
-  // Bytes are the sockets', whichever group sent them.
+  // The sockets count bytes, whichever group sent them.
   std::uint64_t bytes = 0;
   for (const auto& one : second) bytes += counters_of(*one).at("lane1_bytes_sent");
   EXPECT_GT(bytes, kLarge * sizeof(float));
@@ -413,7 +414,7 @@ TEST_F(Lanes, WhatCannotHaveThemIsRefusedOrHasOne) {
   EXPECT_EQ(inproc->front()->options().lanes, 1);
 }
 
-// The second port of rank 0 is somebody else's.
+// Another socket has the second port of rank 0.
 TEST_F(Lanes, ARankWithoutASocketIsEverybodysErrorByName) {
   const int taken = ::socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in address{};
@@ -448,7 +449,7 @@ TEST_F(Lanes, RanksThatShareMemoryHaveOne) {
   });
 }
 
-// A line of 80 Mb/s is one for all lanes: 2 (N - 1) / N of the tensor's 3.2 MB leave each rank.
+// All lanes share one line of 80 Mb/s. From each rank, 2 (N - 1) / N of the tensor's 3.2 MB leave.
 TEST_F(Lanes, PacedOnesHaveOneRateTogether) {
   std::array<Duration, 2> times{};
   for (const int lanes : {1, 3}) {

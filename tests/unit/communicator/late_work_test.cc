@@ -1,5 +1,5 @@
-// Late work: what it adds to which shard with which weight, from reports made by hand; then through
-// a communicator and a replica that lose exactly the packets named.
+// Late work: which values it adds to which shard, and with which weight. First from reports made by
+// hand, then through a communicator and a replica that lose exactly the named packets.
 #include "leeway/late_work.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ CollectiveReport missed_by(std::initializer_list<Rank> owners) {
 
 class LateWorkOfOneRank : public ::testing::Test {
  protected:
-  // One step with `value` everywhere; the options it would be reduced with.
+  // One step with `value` everywhere. Returns the options with which it would be reduced.
   CollectiveOptions step(float value, double weight) {
     gradient_.assign(kCount, value);
     CollectiveOptions options{.op = ReduceOp::avg, .weight = weight};
@@ -165,8 +165,8 @@ CollectiveOptions averaged(const Communicator& communicator) {
   return {.op = ReduceOp::avg, .delivery = best_effort(20s), .weight = communicator.rank() + 1.0};
 }
 
-// An element of either half is looked at. Three datagrams of 8,972 bytes: both ranks own in every
-// call, which late work needs.
+// The test looks at one element of each half. The tensor has three datagrams of 8,972 bytes, so
+// both ranks own a shard in every call, which late work needs.
 constexpr std::size_t kTensor = 5000;
 
 TEST(LateWorkThroughACommunicator, ReachesTheOwnerThatMissedItOneRoundLater) {

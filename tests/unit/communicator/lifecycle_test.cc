@@ -1,4 +1,5 @@
-// Communicators made out of others, aborted, called back, forked: over in-process transports.
+// Communicators that are made from others, aborted, called from callbacks, and forked, over
+// in-process transports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -25,7 +26,8 @@ using ::testing::HasSubstr;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 using Clock = std::chrono::steady_clock;
 
-// Leaving a silent peer takes two seconds at least, and its operations their deadlines.
+// Limit on a time in which no rank was missed: leaving a silent peer takes at least two seconds,
+// and its operations take their deadlines.
 constexpr Duration kNobodyMissed = 1s;
 
 Group make_living_group(int size, const Options& options = {}) {
@@ -240,7 +242,7 @@ TEST(Abort, IsSeenByPeersAsOneThatLeft) {
   float value = 0;
   Work waiting = group[1]->recv_async(std::span(&value, 1), 0, {.delivery = exact(no_deadline)});
   group[0]->abort();
-  EXPECT_FALSE(waiting.wait().ok());  // which drives until the good-bye has come
+  EXPECT_FALSE(waiting.wait().ok());  // waits, and drives until the good-bye has come
   EXPECT_TRUE(group[1]->peer_left());
 }
 
@@ -258,7 +260,7 @@ TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
     EXPECT_EQ(work.wait().status().code(), StatusCode::kCancelled);
   }
   EXPECT_LT(Clock::now() - start, kNobodyMissed);
-  data.clear();  // the memory is free
+  data.clear();  // the memory may be freed
   EXPECT_EQ(group[0]->state(), StatusCode::kCancelled);
   EXPECT_THAT(group[0]->status().c_str(), HasSubstr("aborted"));
   std::vector<float> later(10);
@@ -347,7 +349,7 @@ TEST(OnDone, CallsOnceWhoeverWaits) {
       Work work = world.all_reduce_async(std::span(data));
       work.on_done([&] { ++calls; });
       ASSERT_TRUE(work.wait().ok());
-      work.on_done([&] { ++calls; });  // it is done: at once
+      work.on_done([&] { ++calls; });  // the operation is done, so the callback runs at once
     }
     (void)world.barrier();
   });
@@ -401,7 +403,7 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
   EXPECT_THAT(status.c_str(), HasSubstr("callback"));
 }
 
-// One that is made at once, because the operation is done, is a callback no less.
+// If the operation is done already, the callback runs at once. It is a callback all the same.
 TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
   Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));

@@ -1,5 +1,5 @@
-// Exact calls through memory that all ranks map, by the public calls: ranks are threads over real
-// sockets and real memory.
+// Exact calls through memory that all ranks map, tested by public calls. Ranks are threads, over
+// real sockets and real memory.
 #include "communicator/near_route.h"
 
 #include <gmock/gmock.h>
@@ -204,7 +204,7 @@ TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, 20s);
 }
 
-// Calls of an aborted rank have no number of the group's: peers must not follow it.
+// Calls of an aborted rank have no number of the group's, so peers must not follow it.
 TEST_F(NearCallsOfAGroup, NobodyFollowsAnAbortedRank) {
   Group group = near_group(2);
   expect_sums(group);
@@ -227,7 +227,7 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
-// As with a watchdog: the call that it ends returns before abort() does.
+// As with a watchdog: the call that abort() ends returns before abort() does.
 TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   for (int round = 0; round < 30; ++round) {
     Group group = near_group(2);
@@ -346,7 +346,7 @@ TEST_F(NearCallsOfAGroup, AllocateGivesMemoryForCallsWithoutCopies) {
   EXPECT_EQ(counter(*group[0], "near_direct"), 3u);
 }
 
-// No file of this process becomes longer while it lives, as if memory were full.
+// No file of this process can become longer while this object lives, as if memory were full.
 class FullMemory {
  public:
   explicit FullMemory(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -399,7 +399,7 @@ TEST(Allocate, IsOrdinaryMemoryWhereRanksShareNone) {
   EXPECT_EQ(memory->data()[9'999], std::byte{0});
 }
 
-// Any calls in any order give the bits that datagrams give.
+// Any calls, in any order, give the same bits as datagrams.
 TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   constexpr std::size_t kRanks = 3;
   constexpr std::size_t kRegion = 400'000;

@@ -75,7 +75,8 @@ TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
   expect_sums(group);
 }
 
-// One goes straight through memory and the other by datagrams: they meet all the same.
+// One rank's call goes straight through memory, and the other's by datagrams. They must meet all
+// the same.
 TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
   Group group = near_group(3);
   expect_sums(group);
@@ -114,8 +115,8 @@ TEST_F(NearWays, MixWithCallsByDatagramsInAnyOrder) {
   EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
 }
 
-// One of two ranks' tensors is encoded elsewhere. That call goes by datagrams, and the other
-// follows.
+// A call in which one of two ranks encodes elsewhere. That rank's call goes by datagrams, and the
+// other's follows.
 struct HalfElsewhere {
   explicit HalfElsewhere(Group& both)
       : group(both),
@@ -158,7 +159,7 @@ TEST_F(NearWays, AbortEndsACallThatWentElsewhere) {
   group[0]->abort();
   EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
   group[1]->abort();
-  // On a busy machine it hears that its peer has left before it is told to leave.
+  // On a busy machine the rank hears that its peer has left before it is told to leave.
   const StatusCode code = call.there.wait().status().code();
   EXPECT_TRUE(code == StatusCode::kCancelled || code == StatusCode::kPeerLost);
 }

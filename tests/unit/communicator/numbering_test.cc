@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A fault shows as an error, and not as a hang.
+// Deadline that turns a hang into an error.
 constexpr Duration kPatience = 20s;
 constexpr std::size_t kLength = 1000;
 
@@ -67,7 +67,7 @@ struct Member {
     expect_ok(communicator.all_reduce(std::span(values), patient(codec)));
     EXPECT_EQ(values.back(), static_cast<float>(ranks * (ranks + 1) / 2)) << where;
   }
-  // One call of each way.
+  // Makes one call by each way.
   void all_together() const {
     sum();
     std::vector<float> values(10, rank == ranks - 1 ? 7.0f : 0.0f);
@@ -132,7 +132,7 @@ void messages_while_collectives_are_under_way(const Member& member) {
   for (std::size_t i = works.size(); i-- > 0;) member.finish_sum(works[i], values[i]);
 }
 
-// One rank's group, and the other's single calls.
+// One rank makes a group of messages, and the other single calls.
 void group_against_single_calls(const Member& member) {
   if (member.rank == 0) {
     const std::vector<float> out(kLength, 0.0f);
@@ -188,8 +188,8 @@ void messages_of_a_part(const Member& member) {
   inside.sum();
 }
 
-// A call that fails its checks on one rank is none.
-// The call of one rank is refused there. The others hear of it in theirs.
+// A call that fails its checks is refused on that rank. The other ranks hear of it in their own
+// calls.
 void refused(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 0 ? 4 : 3);
@@ -211,7 +211,8 @@ void refused_exactly(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// More datagrams than a flow may have: datagrams' own limit, which depends on the rank's blocks.
+// The call has more datagrams than a flow may have. Only datagrams have that limit, and it depends
+// on the rank's blocks.
 void refused_for_its_length(const Member& member) {
   constexpr std::size_t kMost = std::size_t{1} << 40;
   float element = 0;
@@ -295,7 +296,7 @@ TEST_P(Numbering, IsThatOfWhatAllRanksCall) {
   }
 }
 
-// Ranks that shrink without a third have done so more often than it has.
+// Ranks that shrink without a third one have made more shrinks than it has.
 TEST_P(Numbering, OfShrinksIsThatOfTheRanksThatGoOn) {
   Group group = group_of(4);
   Group parts(4);

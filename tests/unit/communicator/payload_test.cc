@@ -1,5 +1,5 @@
-// A source and a sink whose work is done by other threads while the call is in progress, as kernels
-// of a device do it.
+// A source and a sink whose work other threads do while the call is in progress, as kernels of a
+// device would.
 #include "leeway/payload.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ HostTensors tensors_of(std::vector<float>& data) {
 
 using Results = std::vector<std::vector<float>>;
 
-// Several all_reduces one after the other, elsewhere or by the library. The results of the last.
+// Makes several all_reduces one after the other, elsewhere or by the library. Returns the results
+// of the last one.
 Results reduce(const CollectiveOptions& base, double loss, bool elsewhere) {
   Options options;
   options.seed = 9;
@@ -128,7 +129,7 @@ TEST(Payload, BitsAreTheSameUnderInjectedLoss) {
   expect_same(options, 0.1);
 }
 
-// Nobody waits, so that the background thread drives, and sleeps until it is told.
+// No caller waits, so the background thread drives, and sleeps until it is notified.
 TEST(Payload, NotifyingWakesTheBackgroundThread) {
   constexpr std::size_t kElements = 5000;  // three datagrams: both ranks own
   std::vector<std::vector<float>> data(2, std::vector<float>(kElements, 1.5f));
@@ -157,8 +158,8 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
     for (const PayloadChunk& chunk : payloads[rank]->chunks()) payloads[rank]->encode(chunk);
     (*group)[rank]->notify_payload();
   }
-  // Each rank is handed its reduced shard and the other rank's. The other's may come first, where
-  // that rank's contribution has to be sent again.
+  // Each rank is handed its reduced shard and the other rank's. The other's may come first if that
+  // rank's contribution has to be sent again.
   int used = 0;
   EXPECT_TRUE(until([&] {
     for (Rank rank = 0; rank < 2; ++rank) {

@@ -1,4 +1,4 @@
-// Communicators that are made in the background: over UDP sockets of this process, and in it.
+// Communicators that are made in the background: over UDP sockets of this process, and within it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -106,14 +106,14 @@ TEST_F(Pending, AbortEndsItAtOnceAndTellsRanksThatWait) {
     std::vector<PendingCommunicator> pending;
     for (int rank = 0; rank < 2; ++rank)
       pending.push_back(Communicator::create_async(options(rank, 3)));
-    // They meet: the other one is told that this one goes.
+    // The ranks meet, so the other one is told that this one leaves.
     const std::string root = "leeway/0/world/root";
     ASSERT_TRUE(store_->get(root, 10s).ok());
     pending[aborted].abort();
     EXPECT_TRUE(pending[aborted].done());
     EXPECT_EQ(pending[aborted].wait().status().code(), StatusCode::kCancelled);
     if (aborted == 1) {
-      // It may not have come yet, and then rank 0 waits on.
+      // The other rank may not have come yet; then rank 0 goes on waiting.
       PendingCommunicator other = std::move(pending[0]);
       other.abort();
       EXPECT_EQ(other.wait().status().code(), StatusCode::kCancelled);

@@ -54,11 +54,11 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
-// One rank's blocks are overdue, and the other's are not: both measure the drift all the same, or
-// each would be in another call than the other from then on.
+// Blocks are overdue on one rank, and not on the other. Both must measure the drift all the same;
+// otherwise they would be in different calls from then on.
 TEST(Replica, RanksWhoseBroadcastsEndDifferentlyStayInStep) {
   Options losing;
-  losing.faults.link_loss = {1.0, 0.0};  // rank 1 hears nothing of rank 0
+  losing.faults.link_loss = {1.0, 0.0};  // rank 1 hears nothing from rank 0
   auto group = Communicator::create_inproc(2, losing);
   ASSERT_TRUE(group.ok());
   std::array<std::uint64_t, 2> calls{};

@@ -1,4 +1,4 @@
-// Groups with a secret: what they send is sealed, and what cannot be sealed is refused.
+// Groups with a secret: their datagrams are sealed, and data that cannot be sealed are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -155,7 +155,7 @@ TEST_F(SealedGroup, CertificateThatCannotBeUsedIsAnErrorAtOnce) {
   EXPECT_THAT(refused.status().c_str(), HasSubstr("has expired"));
 }
 
-// Faults have a socket of their own. They hit datagrams that were opened.
+// Faults use a socket of their own, and hit datagrams that were opened.
 TEST_F(SealedGroup, InjectedFaultsAreRepaired) {
   const Group group = meet(3, [](Options& options) {
     options.faults.loss = 0.05;

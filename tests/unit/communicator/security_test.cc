@@ -66,7 +66,7 @@ TEST(Create, AGroupOfOneInABatchScriptOfSlurmIsSaid) {
   ::unsetenv("SLURM_NTASKS");
 }
 
-// The group would be open to strangers, and its operator would not know.
+// Otherwise the group would be open to strangers, and its operator would not know.
 TEST_F(Security, AMisspeltSecretMakesNoGroupUnlessTheProgramNamesOne) {
   ::setenv("LEEWAY_SECRETFILE", path_.c_str(), 1);
   Options plain = options(1);

@@ -39,7 +39,7 @@ TEST(Shapes, UnevenBlocksAreGatheredAndReduced) {
   });
 }
 
-// The counts that a call was given are its own from then on.
+// The counts are copied at the call, so the caller may change them afterwards.
 TEST(Shapes, CountsAreCopiedAtTheCall) {
   on_all(3, [](Communicator& communicator) {
     std::vector<int> in(6, communicator.rank()), out(6, -1);

@@ -71,7 +71,7 @@ TEST_F(Sites, LargeCallsGoInHopsAndSmallOnesStraight) {
   });
 }
 
-// Each hop is counted by the communicator that it goes over.
+// Each hop is counted by the communicator that carries it.
 TEST_F(Sites, CountersTellTheHopsApart) {
   meet({"a", "b", "a", "b"});
   on_all([&](int rank) {
@@ -91,7 +91,7 @@ TEST_F(Sites, HopsAcrossGoOverLanes) {
   lanes_ = 2;
   meet({"a", "a", "b", "b"});
   on_all([&](int rank) {
-    constexpr std::size_t kMibs = 4 * kLarge * 3;  // a half of it goes across, more than two MiB
+    constexpr std::size_t kMibs = 4 * kLarge * 3;  // half of it, more than two MiB, goes across
     std::vector<float> data(kMibs, 1.0f);
     const auto lane_bytes = [&] {
       for (const auto& [name, count] : at(rank).counters()) {
@@ -290,7 +290,7 @@ TEST_F(Sites, ACallbackMayEndTheCommunicator) {
   });
 }
 
-// The others never call: its patience ends, and the call is cancelled.
+// The others never call: the communicator stops waiting at last, and the call is cancelled.
 TEST_F(Sites, ACommunicatorGoesThoughItsCallCannotEnd) {
   meet({"a", "a", "b", "b"});
   std::vector<float> data(kLarge);

@@ -1,4 +1,4 @@
-// The automatic threshold of ComputeBudget: what ranks with latencies of their own agree on.
+// The automatic threshold of ComputeBudget: ranks with different latencies agree on it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ ComputeBudgetOptions automatic_options() {
           .drift_tolerance = 0.0};
 }
 
-// Lognormal latencies, each rank its own, reproducible.
+// Reproducible lognormal latencies, different for each rank.
 class Latencies {
  public:
   explicit Latencies(Rank rank, double scale = 1.0) : random_(rank), scale_(scale), rank_(rank) {}
@@ -98,8 +98,8 @@ TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {
       });
 }
 
-// The threshold of each rank in each of 200 steps, after 80 of which everything takes `scale` times
-// as long.
+// The threshold of each rank in each of 200 steps, and after the first 80 everything takes `scale`
+// times as long.
 std::vector<std::vector<Duration>> thresholds_under_drift(int ranks, double scale, bool checks) {
   const auto options = [&](Rank) {
     ComputeBudgetOptions budget = automatic_options();

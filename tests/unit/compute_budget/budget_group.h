@@ -1,4 +1,4 @@
-// Ranks in one process whose steps run on hand clocks: nothing is computed, time is told.
+// Ranks in one process whose steps run on hand clocks: nothing is computed, and tests set the time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ struct Worker {
 
   Rank rank() const { return communicator.rank(); }
 
-  // `latencies` of the micro-batches that would run; asks should_stop() half-way through each if
-  // `checks`.
+  // Runs a step with these `latencies` of its micro-batches. If `checks`, calls should_stop()
+  // half-way through each.
   std::uint32_t step(const std::vector<Duration>& latencies, bool checks = false) {
     std::size_t begun = 0;
     while (budget->next_micro_batch()) {

@@ -108,8 +108,8 @@ TEST(ComputeBudgetWeight, IsWhatWasCompletedOrPlanned) {
 
 struct DataOrder {
   DropCompensation compensation;
-  std::uint64_t second_first;    // micro_batch() of the second step's first
-  std::uint64_t second_dropped;  // the first it drops
+  std::uint64_t second_first;    // micro_batch() of the second step's first micro-batch
+  std::uint64_t second_dropped;  // the first micro-batch that the second step drops
 };
 
 TEST(ComputeBudgetMicroBatch, NumbersTheDataAndSaysWhichWereNotUsed) {
@@ -182,7 +182,7 @@ TEST(ComputeBudgetStepsDue, MakeUpForWhatWasDropped) {
     options.compensation = DropCompensation::extra_steps;
     return options;
   };
-  // A quarter is dropped, and half.
+  // In the first case a quarter is dropped, in the second half.
   for (const ExtraSteps& extra : {ExtraSteps{1, 14}, ExtraSteps{3, 20}}) {
     on_workers(extra.ranks, with_extra_steps, [&](Worker& worker) {
       std::uint64_t steps = 0;
@@ -220,7 +220,7 @@ TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
       return budget;
     };
     on_workers(3, options, [&](Worker& worker) {
-      // Micro-batches that were short enough once may still be given up later: rank 2 ends with
+      // A micro-batch that was short enough once may still be given up later: rank 2 completes
       // none.
       worker.step({1ms, 1ms, 1ms, 1ms}, /*checks=*/true);
       std::vector<float> gradient(100, 0.0f);

@@ -122,7 +122,7 @@ void Bottleneck::transmit(const Event& packet) {
   push(arrival);
 }
 
-// Bursts are Gilbert's: a burst begins and ends with the same chance at each packet.
+// Bursts follow Gilbert's model: each packet begins or ends a burst with the same chance.
 bool Bottleneck::loses(double share) {
   const double drawn = static_cast<double>(random_() >> 11) * 0x1p-53;
   if (line_.burst <= 1) return drawn < share;

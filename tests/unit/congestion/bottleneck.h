@@ -1,6 +1,6 @@
-// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, random loss,
-// one by one or in bursts.
-// Others' packets may pass the same line: pass() and at().
+// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, and random
+// loss of single packets or in bursts. Packets of other traffic may pass the same line: pass() and
+// at().
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Line {
   double bits_per_second = 100e6;
   double rtt_seconds = 0.02;
   double queue_bdp = 1;  // in units of bits_per_second x rtt_seconds
-  double loss = 0;       // random, behind the queue
-  double burst = 1;      // packets that are lost in a row, on average; 1: each by itself
-  double mark_bdp = 0;   // packets that wait behind more are marked, none if 0
+  double loss = 0;       // random loss behind the queue
+  double burst = 1;      // packets that are lost in a row, on average; 1: each is lost by itself
+  double mark_bdp = 0;   // packets that wait behind a longer queue than this are marked; none if 0
   std::uint64_t seed = 1;
 
   double bdp_bytes() const { return bits_per_second * rtt_seconds / 8; }
@@ -31,7 +31,7 @@ struct FlowOptions {
   CongestionControl control = CongestionControl::wan;
   std::uint64_t rate_bits_per_second = 0;
   std::size_t links = 1;  // peers behind the bottleneck
-  std::size_t lanes = 1;  // that share the bundle; each has links to all peers
+  std::size_t lanes = 1;  // lanes that share the bundle; each has links to all peers
   double start_seconds = 0;
 };
 
@@ -57,22 +57,24 @@ class Bottleneck {
   const UplinkBundle& bundle(std::size_t flow) const {
     return flows_[flow].lanes[0].uplink->bundle();
   }
-  // Bits per second that arrived since reset(), as a part of the link's
+  // Bits per second that arrived since reset(), as a share of the link's rate.
   double share(std::size_t flow) const;
   // The same for one lane
   double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
-  // The p-th part of packets waited less, in seconds.
+  // Returns the time in seconds for which a fraction p of the packets waited less.
   double queueing(double p) const;
   double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
-  // No report of the flow arrives any more.
+  // From now on, no report of the flow arrives.
   void mute(std::size_t flow) { flows_[flow].muted = true; }
-  // Packets lost at random on their own way behind the line, as of `line.loss` all are
+  // Share of a flow's packets lost at random behind the line, on their own way; `line.loss` applies
+  // to all flows
   void set_own_loss(std::size_t flow, double loss) { flows_[flow].own_loss = loss; }
   // The flow has nothing to send until then.
   void pause(std::size_t flow, double until_seconds);
 
-  // A packet of somebody else's: when it has passed the line; nothing if the queue is full.
+  // Sends a packet of other traffic. Returns when it has passed the line; nullopt if the queue is
+  // full.
   std::optional<Instant> pass(std::size_t bytes);
   void at(Instant at, std::function<void(Instant)> what);
   Instant now() const { return now_; }

@@ -27,7 +27,7 @@ TEST(CubicCeiling, ACutIsOfWhatWasReallyUnderWay) {
   EXPECT_NEAR(ceiling.packets(), 350, 1e-9);
 }
 
-// RFC 9438, 4.2: back at the maximum after K = cbrt((W_max - window) / C).
+// RFC 9438, 4.2: the window is back at the maximum after K = cbrt((W_max - window) / C).
 TEST(CubicCeiling, IsBackAtItsMaximumAfterK) {
   CubicCeiling ceiling;
   ceiling.begin(at(0), 10'000);

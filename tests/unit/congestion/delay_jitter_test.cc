@@ -21,8 +21,9 @@ TEST(DelayJitter, IsTheDeviationOfIndependentDelays) {
       jitter.add(static_cast<std::int64_t>(delay_ns(random)));
     sum += deviation_us(jitter);
   }
-  // The median of 128 that overlap has a standard error of 14 %, the mean of 200 lines 1 %: four of
-  // these, and 2 %, which the upper one of two middles is too large by.
+  // The median of 128 overlapping values has a standard error of 14 %, and the mean of 200 lines 1
+  // %. The tolerance is four of these, and 2 % by which the upper one of two middle values is too
+  // large.
   EXPECT_NEAR(sum / 200, 1000, 40 + 20);
 }
 

@@ -108,7 +108,7 @@ TEST(Fabric, SlowsDownForMarks) {
   EXPECT_GT(marking.share(0), 0.8);
 }
 
-// Takes no notice of a random loss of 1 %.
+// The controller ignores a random loss of 1 %.
 TEST(Fabric, DoesNotTakeAFewLossesForAQueue) {
   Line line = line_of(10, 0.2, 1);
   line.loss = 0.01;

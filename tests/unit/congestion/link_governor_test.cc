@@ -1,4 +1,4 @@
-// A link's part of its peer's line, told of reports by hand.
+// A link's part of its peer's line, with reports made by hand.
 #include "congestion/link_governor.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kGovernedRtt = 20ms;
 constexpr std::uint64_t kBytes = 150'000;  // a round trip
 
-// Reports of a round trip each
+// Makes reports of one round trip each.
 class Peer {
  public:
   explicit Peer(LinkGovernor& governor) : governor_(governor) {}
@@ -63,7 +63,7 @@ TEST(LinkGovernor, DelaysThatVaryByThemselvesAreNone) {
 TEST(LinkGovernor, WhereOneStandsTheLinkHasItsPartOfWhatArrives) {
   LinkGovernor governor;
   Peer(governor).rounds(4, 10ms);
-  EXPECT_GE(governor.window_bytes(), kBytes);  // CUBIC goes on from there
+  EXPECT_GE(governor.window_bytes(), kBytes);  // CUBIC continues from there
   EXPECT_LT(governor.window_bytes(), kBytes * 5 / 4);
 }
 
@@ -78,8 +78,8 @@ TEST(LinkGovernor, LossBeyondTheNoiseCutsIt) {
   EXPECT_LT(governor.window_bytes(), before * 3 / 4);
 }
 
-// An all-reduce of 4 ranks at 500 Mb/s with 0.1 % loss took 971 ms instead of 180 when any loss was
-// a cut, and 32 round trips without a queue its end.
+// An all-reduce of 4 ranks at 500 Mb/s with 0.1 % loss took 971 ms instead of 180 when any loss cut
+// the window, and only 32 round trips without a queue ended the limit.
 TEST(LinkGovernor, LossWithoutAQueueIsNotTheQueues) {
   LinkGovernor governor;
   Peer peer(governor);

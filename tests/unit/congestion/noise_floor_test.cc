@@ -43,8 +43,8 @@ TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
   EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
 }
 
-// A flow that begins while a queue stands takes it for the path's delay, and its overflow for
-// noise.
+// A flow that begins while a queue stands takes the queue for the path's delay, and the queue's
+// losses for noise.
 TEST(NoiseFloor, ForgetsWhatIsTooMuchForNoise) {
   NoiseFloor floor;
   floor.teach(10'000, 1000);
@@ -108,7 +108,8 @@ TEST(NoiseFloor, IndependentLossesAreNotExcess) {
   EXPECT_LE(excesses, 6);
 }
 
-// Three of eight packets taught it: at 57 % loss a bundle went on at twice its share, for ever.
+// Once three of eight packets taught the floor: at 57 % loss a bundle continued at twice its share,
+// for ever.
 TEST(NoiseFloor, WhatFewPacketsTaughtExcusesNoFlood) {
   NoiseFloor floor;
   floor.teach(8, 3);

@@ -58,7 +58,7 @@ TEST_F(ReceiveRoomTest, NobodyIsToldOfMoreThanItMisses) {
   EXPECT_EQ(room_.drops(0), 3u);
 }
 
-// The numbers of what was dropped last are known to be missing when the next one arrives.
+// The numbers of the last dropped datagrams are known to be missing only when the next one arrives.
 TEST_F(ReceiveRoomTest, ADropThatIsNotMissedYetIsToldLater) {
   look(5);
   EXPECT_EQ(room_.drops(2), 0u);

@@ -14,7 +14,7 @@ using testing::FlowOptions;
 
 constexpr Instant kStart{1'000'000'000};
 
-// A controller that only listens.
+// A controller that only records what it is told.
 class Listener final : public Controller {
  public:
   explicit Listener(std::vector<Sample>& samples) : samples_(samples) {}
@@ -136,7 +136,7 @@ TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
   }
 }
 
-// A datagram that comes late was counted as lost before.
+// A datagram that comes late was counted as lost before, and now counts as delivered.
 TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   send(kStart, 4);
   Instant now = kStart + std::chrono::milliseconds(20);
@@ -170,7 +170,7 @@ TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   EXPECT_EQ(samples_.back().jitter.count(), 0);
 }
 
-// Two links, whose reports come by turns: the rate is that of both, without the steps of either.
+// Two links report in turns. The measured rate is that of both together, without steps.
 TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
   bundle_.make_link(1, 64);
   Instant now = kStart;
@@ -178,7 +178,7 @@ TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
     now = now + std::chrono::milliseconds(1);
     bundle_.on_sent(now, i % 2, {(i + 1) / 2, 1, 1500, 1500});
     if (i < 20 || i % 4 > 1) continue;
-    // A report of link i % 2 says that all arrived that was sent to it until 10 ms ago.
+    // A report of link i % 2: all datagrams arrived that were sent on it until 10 ms ago.
     const std::uint32_t largest = (i - 10 + 1) / 2;
     const auto arrived_us = static_cast<std::uint32_t>((now.ns / 1000 - 5'000) & 0xFFFFFF);
     bundle_.on_report(now, i % 2,
@@ -195,7 +195,8 @@ TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
   }
 }
 
-// In the same house as another peer is not: the line is not between them, and costs nothing.
+// Except for a peer in the same house: the line does not lie between the two, so datagrams to it
+// cost nothing.
 TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   bundle_.make_link(1, 64);
   Instant now = kStart;
@@ -214,7 +215,7 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   for (std::uint32_t i = 3; i < 40; ++i) bundle_.on_sent(now, 1, {i, 1, 1500, 1500});
   EXPECT_TRUE(bundle_.open(now));
   EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
-  // Traffic that nothing paces must not fill more than a part of the peer's socket.
+  // Unpaced traffic must not fill more than a part of the peer's socket.
   EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
@@ -373,7 +374,7 @@ TEST_F(UplinkBundleTest, AsksEveryQuarterRoundTripAndBeforeTheWindowIsFull) {
   EXPECT_TRUE(bundle_.asks(kStart, 0));
 }
 
-// Datagrams that may be lost are written off, so that something can ask again.
+// Datagrams that may be lost are written off, so that another one can ask.
 TEST_F(UplinkBundleTest, SilenceWithAFullWindowLetsItSendAgain) {
   bundle_.on_asked(kStart, 0);
   send(kStart, 20);
@@ -398,8 +399,8 @@ TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
   EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
 }
 
-// A packet at a thousandth of the pace took minutes, and what it had put off went on after the
-// first answer.
+// At a thousandth of the pace a packet took minutes, and this delay once outlasted the first
+// answer.
 TEST_F(UplinkBundleTest, SilenceIsOverAtTheFirstAnswer) {
   for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
   Instant now = kStart;
@@ -430,8 +431,8 @@ TEST(UplinkBundleSilence, ASlowPaceStillAsksTwiceASecond) {
   EXPECT_TRUE(bundle.open(now + std::chrono::milliseconds(500)));
 }
 
-// W-6: bytes in any millisecond <= rate x 1 ms x 1.05 + a quantum. What was not used in time is
-// caught up by half a quantum at most.
+// W-6: bytes in any millisecond <= rate x 1 ms x 1.05 + a quantum. Of the allowance that was not
+// used in time, at most half a quantum is made up for.
 TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
   for (const double rate : {10e6, 100e6, 1e9, 10e9}) {
     Bottleneck line({.bits_per_second = 20e9, .rtt_seconds = 0.001});
@@ -473,10 +474,11 @@ class Metronome final : public Controller {
 struct LateHost {
   Duration sleeps;
   Duration round_trip;
-  std::size_t quantum_bytes = 0;  // that the controller names
+  std::size_t quantum_bytes = 0;  // quantum that the controller names
 };
 
-// The share of its pace that a host sends if it sleeps for a while whenever it has nothing to send.
+// The share of its pace that a host gets to send if it sleeps for a while whenever it has nothing
+// to send.
 double share_sent(const LateHost& host) {
   UplinkBundle bundle(std::make_unique<Metronome>(host.quantum_bytes));
   bundle.make_link(0, 1024);
@@ -507,7 +509,8 @@ TEST(UplinkBundlePacing, AHostThatSleepsLongerThanATrainTakesLosesNoneOfItsRate)
   EXPECT_GT(share_sent({microseconds(600), milliseconds(100)}), 0.95);
 }
 
-// A host that sleeps for longer has nothing to send. Its allowance meanwhile is no burst later.
+// A host that sleeps longer has nothing to send. The allowance of that time does not become a burst
+// later.
 TEST(UplinkBundlePacing, AHostCatchesUpByHalfAMillisecondAtMost) {
   using std::chrono::milliseconds;
   EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 0.8 / 20);

@@ -99,7 +99,7 @@ TEST_F(TwoLanes, WhoseTurnItIsIsNotWaitedForLong) {
   EXPECT_TRUE(try_to_send(*second));
 }
 
-// Its socket is full, say: it is woken for its turn once, and not again before it asks.
+// The lane's socket may be full. It is woken for its turn once, and not again before it asks.
 TEST_F(TwoLanes, WhoDoesNotTakeItsTurnIsNotWokenForItAllTheTime) {
   make();
   while (try_to_send(*first)) {
@@ -144,7 +144,7 @@ TEST_F(TwoLanes, AReportThatOpensTheWindowWakesTheOther) {
   }
   EXPECT_FALSE(try_to_send(*second));
   now += 20ms;
-  EXPECT_GT(second->next_wake(), now);  // a report alone opens it
+  EXPECT_GT(second->next_wake(), now);  // only a report opens it
   first->on_report(now, 1,
                    {.largest = first_sent,
                     .received = first_sent,
@@ -166,7 +166,7 @@ TEST_F(TwoLanes, WhatALaneThatEndsHadUnderWayIsWaitedForNoMore) {
   EXPECT_TRUE(try_to_send(*first));
 }
 
-// Threads read one clock and then take their turn.
+// Threads read the same clock, but take their turns in another order.
 TEST_F(TwoLanes, TimeDoesNotGoBack) {
   make();
   now += 10ms;

@@ -1,4 +1,4 @@
-// A flow alone on its line. What others' flows do to it is the simulator's to show.
+// A flow alone on its line. The simulator shows the effects of other flows.
 #include "congestion/wan.h"
 
 #include <gtest/gtest.h>
@@ -48,8 +48,8 @@ TEST(Wan, FillsALineThatLosesInBursts) {
   }
 }
 
-// A round trip of 20 ms on a line of 100 Gb/s, told by one report, in which this part of what was
-// sent was lost.
+// Reports a round trip of 20 ms on a line of 100 Gb/s, in which the share `lost` of the packets was
+// lost.
 void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
   constexpr Duration kRoundTrip = std::chrono::milliseconds(20);
   const double sent_bytes = std::min(wan.pace().bits_per_second, 100e9) / 8 * 0.02;
@@ -67,8 +67,8 @@ void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
                  .phase = wan.pace().phase});
 }
 
-// A start of a few packets a round trip loses half of them to one burst. A queue that is too short
-// to be seen, and overflows, does so again in the next round trip.
+// A start of a few packets a round trip loses half of them to one burst. If a queue too short to be
+// seen overflows, it does so again in the next round trip.
 TEST(Wan, StartsThroughABurst) {
   const auto pace_after = [](int flooded) {
     Wan wan;
@@ -82,8 +82,9 @@ TEST(Wan, StartsThroughABurst) {
   EXPECT_GT(pace_after(1), 8 * pace_after(2));
 }
 
-// A queue stands, and CUBIC's window is cut by each of the line's own losses. What is left of the
-// queue is a delay that has grown, shorter than the target and longer than half of it.
+// A queue stands, and CUBIC's window is cut by each of the line's own losses. The queue that
+// remains is only a delay that has grown: it is shorter than the target, and longer than half of
+// it.
 TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   Wan wan;
   Instant now{1'000'000'000};
@@ -97,9 +98,9 @@ TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   EXPECT_GT(wan.pace().bits_per_second, 1e9);
 }
 
-// The first losses look like overflows of the queue that stood then, which was our own train. A
-// target of half that queue would take every longer one for a sign. The pace ends at 3,900 Mb/s;
-// it ends at 30 where the overflow is not judged again.
+// The first losses look like overflows of the queue that stood then, which was our own train. With
+// a target of half that queue, every longer queue would be a sign. The pace ends at 3,900 Mb/s; if
+// the overflow is not judged again, it ends at 30.
 TEST(Wan, ForgetsAnOverflowThatWasABurst) {
   constexpr Duration kTrain = std::chrono::microseconds(40);
   Wan wan;
@@ -118,7 +119,7 @@ struct Shares {
   double least = 1;
 };
 
-// On a line that loses a twentieth in bursts, and whose queue nobody fills.
+// The line loses a twentieth of the packets in bursts, and no flow fills its queue.
 Shares shares_in_bursts(double bits_per_second, std::uint64_t seeds, double from_seconds,
                         double to_seconds) {
   Shares shares;
@@ -135,16 +136,16 @@ Shares shares_in_bursts(double bits_per_second, std::uint64_t seeds, double from
   return shares;
 }
 
-// A floor that learns from round trips without bursts only makes each burst cost a part of the
-// pace: 0.86 of the line in the first seconds, and 0.37 for the slowest seed.
+// If the floor learns only from round trips without bursts, each burst costs a part of the pace:
+// flows get 0.86 of the line in the first seconds, and 0.37 with the slowest seed.
 TEST(Wan, LearnsFromBurstsFarBelowWhatTheLineHasCarried) {
   const Shares shares = shares_in_bursts(125e6, 8, 1, 4);
   EXPECT_GT(shares.mean, 0.92);
   EXPECT_GT(shares.least, 0.75);
 }
 
-// In the second second the floor explains what the rate was cut for in the first. A rate that only
-// grows by steps has 0.91 of the line then, and 0.63 for the slowest seed.
+// In the second second the floor explains the losses for which the rate was cut in the first. A
+// rate that only grew by steps would get 0.91 of the line then, and 0.63 with the slowest seed.
 TEST(Wan, TakesBackWhatBurstsCostBeforeTheFloorWasKnown) {
   const Shares shares = shares_in_bursts(500e6, 16, 1, 1.5);
   EXPECT_GT(shares.mean, 0.94);
@@ -161,7 +162,8 @@ TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
   }
 }
 
-// A queue that marks is left before it overflows, whatever the line loses by itself.
+// A controller must leave a queue that marks before it overflows, even if the line itself loses
+// packets.
 TEST(Wan, SlowsDownForMarks) {
   for (const double loss : {0.0, 0.05}) {
     const Line line{.queue_bdp = 0.03, .loss = loss};
@@ -173,7 +175,7 @@ TEST(Wan, SlowsDownForMarks) {
   }
 }
 
-// CC-5. The noise that startup taught is no excuse.
+// CC-5. Startup has taught the floor some noise, which must be no excuse here.
 TEST(Wan, FollowsALineThatBecomesATenth) {
   for (const double loss : {0.0, 0.1}) {
     Bottleneck line({.queue_bdp = 0.2, .loss = loss});

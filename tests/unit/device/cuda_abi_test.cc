@@ -1,4 +1,4 @@
-// Our declarations of the driver's interface beside NVIDIA's, where cuda.h is installed.
+// Compares our declarations of the driver's interface with NVIDIA's, if cuda.h is installed.
 #include "device/cuda_abi.h"
 
 #include <gtest/gtest.h>

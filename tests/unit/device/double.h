@@ -27,7 +27,7 @@ inline void configure(std::uint64_t seed, int connections, int stream_waits) {
   of_double<void (*)(const CudaDoubleSettings*)>("cuda_double_configure")(&settings);
 }
 
-// Host to device and back, at once.
+// Copies from host to device, or back, at once.
 inline void copy_now(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream stream) {
   ASSERT_EQ(the_driver().call.cuMemcpyAsync(to, from, bytes, stream), cuda::kSuccess);
   ASSERT_EQ(the_driver().call.cuStreamSynchronize(stream), cuda::kSuccess);

@@ -14,7 +14,7 @@ TEST(DriverOpen, SaysWhatIsMissing) {
   EXPECT_EQ(none.status().code(), StatusCode::kUnavailable);
   EXPECT_NE(none.status().text().find("libno_such_driver"), std::string_view::npos);
   EXPECT_NE(none.status().text().find("host memory"), std::string_view::npos);
-  const auto old = Driver::open("libc.so.6");  // it has none of the functions
+  const auto old = Driver::open("libc.so.6");  // a library with none of the functions
   EXPECT_NE(old.status().text().find("CUDA 12.0"), std::string_view::npos);
 }
 
@@ -56,7 +56,7 @@ TEST(DriverContexts, AreThoseOfTheThreadOrPrimaryOnes) {
   EXPECT_EQ(context_of(driver, 999).status().code(), StatusCode::kUnavailable);
 }
 
-// The double's promise, without which the other tests prove little.
+// The other tests prove little unless the double keeps this promise.
 TEST(DriverDouble, ProcessorFaultsOnDeviceMemory) {
   const Driver& driver = the_driver();
   const auto context = context_of(driver, 0);

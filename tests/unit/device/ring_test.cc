@@ -47,7 +47,7 @@ TEST_F(RingTest, NothingLiesOverWhatIsNotClosed) {
   EXPECT_EQ(over(), (Numbers{1}));
 }
 
-// Somebody else may get the rest.
+// Another lease may get the rest.
 TEST_F(RingTest, WhatIsLeftOfALeaseStaysItsOwn) {
   Ring ring(4 * kUnit);
   ring.close(*place(ring, 4, 1));
@@ -62,7 +62,8 @@ TEST_F(RingTest, WhatIsLeftOfALeaseStaysItsOwn) {
 TEST_F(RingTest, LongerThanTheRingHasNoPlace) {
   Ring ring(2 * kUnit);
   EXPECT_FALSE(place(ring, 3, 1).has_value());
-  EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);  // 0 bytes have a place, too
+  // A lease of 0 bytes has a place, too.
+  EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);
 }
 
 // A new user of memory waits for the last user of each page, in any order of lengths.

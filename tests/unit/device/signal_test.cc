@@ -12,7 +12,7 @@ namespace {
 TEST(SignalWords, NewerValuesSatisfyOlderWaits) {
   Words words;
   const Signal before(&words, 0, 0xffffffff);
-  const Signal after(&words, 0, 1);  // the counter has gone round
+  const Signal after(&words, 0, 1);  // the counter has wrapped around
   words.ready = words.released = 0xffffffff;
   EXPECT_TRUE(before.settled());
   EXPECT_FALSE(after.ready());

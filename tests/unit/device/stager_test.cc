@@ -18,18 +18,18 @@ constexpr std::size_t kRing = std::size_t{1} << 20;
 
 using Done = std::function<void()>;
 
-// A thread that ends what steps began.
+// A thread that ends the network part of steps.
 class Network {
  public:
   ~Network() {
     const std::lock_guard lock(mutex_);
     for (std::thread& one : threads_) one.join();
   }
-  // Every byte plus one; later, on a thread of its own.
+  // Adds one to every byte, later and on a thread of its own.
   auto add_one(std::size_t bytes) {
     return [this, bytes](std::byte* staging, const Done& done) {
       forbid();
-      const std::lock_guard lock(mutex_);  // the step may be done before its thread is noted
+      const std::lock_guard lock(mutex_);  // the step may end before its thread is recorded
       threads_.emplace_back([staging, bytes, done] {
         for (std::size_t i = 0; i < bytes; ++i)
           staging[i] = static_cast<std::byte>(static_cast<unsigned>(staging[i]) + 1);
@@ -37,7 +37,7 @@ class Network {
       });
     };
   }
-  // The progress thread makes no call of CUDA from now on: the double ends the program if it does.
+  // From now on the progress thread must not call CUDA: the double ends the program if it does.
   static void forbid() { of_double<void (*)()>("cuda_double_forbid_calls")(); }
 
  private:
@@ -79,7 +79,7 @@ class StagerTest : public testing::TestWithParam<Streams> {
   void fill(cuda::Address to, const std::vector<unsigned char>& values, cuda::Stream on) {
     copy_now(to, address(values.data()), values.size(), on);
   }
-  // A transfer in place: every byte plus one, in steps of `step` bytes.
+  // A transfer in place that adds one to every byte, in steps of `step` bytes.
   Transfer in_place(Network& network, const std::shared_ptr<Lane>& lane, cuda::Stream on,
                     cuda::Address at, std::size_t bytes, std::size_t step) {
     Transfer out{lane, {on}, {}};
@@ -139,8 +139,8 @@ TEST_P(StagerTest, RowsAreGatheredAndScattered) {
             (std::vector<unsigned char>{0, 2, 3, 3, 4, 6, 7, 7, 8, 10, 11, 11}));
 }
 
-// Two ranks of one thread and one stream, whose steps need each other: each is longer than the
-// ring, so that neither may hold it alone.
+// Two ranks share a thread and a stream, and their steps need each other. Each transfer is longer
+// than the ring, so neither may hold the ring alone.
 TEST_P(StagerTest, LanesOfAGroupGoSideBySide) {
   constexpr std::size_t kStep = kRing / 4;
   constexpr std::size_t kSteps = 12;
@@ -173,14 +173,14 @@ TEST_P(StagerTest, LanesOfAGroupGoSideBySide) {
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
 }
 
-// Steps of two ranks whose kernels wait for each other's: sums for both inputs, outputs for both
-// sums.
+// Steps of two ranks whose kernels wait for each other. They compute sums of both inputs, and
+// outputs of both sums.
 class Exchange {
  public:
   explicit Exchange(std::size_t steps) : pairs_(steps) {}
   ~Exchange() { thread_.join(); }
 
-  // A step of one rank; the number of kernels that were enqueued goes to `enqueued`.
+  // A step of one rank. Sets `enqueued` to the number of kernels that were enqueued.
   std::shared_ptr<StepKernels> step(std::size_t index, int& enqueued) {
     struct Kernels final : StepKernels {
       Kernels(Exchange& owner, std::size_t at, int& count)
@@ -206,7 +206,7 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     pairs_[index].push_back(site.signal);
   }
-  // The network of all steps, until the last is done.
+  // Plays the network of all steps, until the last is done.
   void work() {
     for (std::size_t done = 0; done < pairs_.size(); std::this_thread::yield()) {
       const std::lock_guard lock(mutex_);
@@ -280,7 +280,7 @@ TEST_P(StagerTest, AllStreamsOfAnOperationWaitForIt) {
   EXPECT_EQ(bytes_at(at, 64, second), std::vector<unsigned char>(64, 2));
 }
 
-// The second step's input never gets to staging: without end() its stream would wait for ever.
+// The second step's input never arrives in staging. Without end() its stream would wait for ever.
 TEST_P(StagerTest, EndFreesStreams) {
   if (GetParam().stream_waits == 0) GTEST_SKIP() << "the call itself waits";
   const cuda::Stream on = stream();
@@ -304,7 +304,7 @@ TEST_P(StagerTest, EndFreesStreams) {
     changed.wait(lock, [&] { return network_ends != nullptr; });
   }
   stager_.end(*order);
-  network_ends();  // an aborted communicator does
+  network_ends();  // as an aborted communicator does
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
   // Later transfers do not wait, nor begin.
   const Transfer later{order, {on}, {{64, {copy}, {copy}, [](std::byte*, const Done&) {
@@ -370,7 +370,7 @@ TEST_P(StagerGraphTest, EveryReplayIsANewOperation) {
   EXPECT_EQ(bytes_at(at, 3000, on), std::vector<unsigned char>(3000, 6));
   destroy(graph);
   one.steps.clear();
-  // The double's thread may still hold the last launch.
+  // The double's thread may still use the last launch.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (state.use_count() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   EXPECT_EQ(state.use_count(), 1) << "what the graph held is still there";
@@ -386,7 +386,8 @@ TEST_P(StagerGraphTest, CallsAndReplaysKeepTheStreamsOrder) {
   ASSERT_EQ(begin(on), cuda::kSuccess);
   ASSERT_TRUE(stager_.enqueue({&one, 1}).ok());
   const cuda::Graph graph = end(on);
-  launch(graph, on);  // its step is added when the stream gets there, after that of the next call
+  // Its step is added when the stream reaches it, after the step of the next call.
+  launch(graph, on);
   ASSERT_TRUE(stager_.enqueue({&one, 1}).ok());
   launch(graph, on);
   EXPECT_EQ(bytes_at(at, 100, on), std::vector<unsigned char>(100, 3));

@@ -1,4 +1,4 @@
-// The arithmetic of elements against its definition in src/math/codec/minifloat.h.
+// Compares the arithmetic of elements with its definition in src/math/codec/minifloat.h.
 #include "device_codec/arithmetic.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ void for_each_element(Check check) {
 constexpr std::uint32_t kStride = 4099;  // prime: every exponent with all kinds of mantissas
 constexpr std::uint32_t kInfinity = 0x7F800000;
 
-// Works for any format. Codes of E2M1 have a way of their own.
+// A path that works for any format. Codes of E2M1 also have a path of their own.
 template <Minifloat element, int fraction_bits>
 std::uint32_t saturated_code(float magnitude) {
   if constexpr (element == codec::kE2M1) {

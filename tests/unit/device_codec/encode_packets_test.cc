@@ -75,7 +75,7 @@ TEST(EncodePackets, EqualTheDefinitionForSixteenBitTensors) {
   for (const CodecOptions& options : every_option_on_devices()) {
     for (const DataType type : {DataType::f16, DataType::bf16}) {
       const codec::Format format = codec::format_of(options, type);
-      if (format.identity()) continue;  // elements travel as they lie
+      if (format.identity()) continue;  // elements are sent as they lie in memory
       for (const std::size_t count : {1, 15, 16, 31, 33, 257, 700})
         expect_same_bytes(format, codec::mixed(count, 60), 512, count % 16);
     }

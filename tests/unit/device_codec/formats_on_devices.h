@@ -42,7 +42,7 @@ inline constexpr codec::Place kPlace{.seed = 0x123456789ABCDEF0,
                                      .source = 3,
                                      .first_element = (std::uint64_t{1} << 36) - 32};
 
-// The elements of a tensor of the type, from floats, as the processor rounds them.
+// The elements of a tensor of this type, rounded from floats as the processor rounds them.
 inline std::vector<std::byte> tensor_of(DataType type, std::span<const float> values) {
   const codec::Format format = codec::format_of(Codec::native, type);
   std::vector<std::byte> bytes(values.size() * size_of(type));

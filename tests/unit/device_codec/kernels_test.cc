@@ -1,4 +1,4 @@
-// Kernels as they are loaded and launched, on the driver double, which runs their host compiles.
+// Kernels as they are loaded and launched. The driver double runs their host versions.
 #include "device_codec/kernels.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace cuda = device::cuda;
 
-// Anything: the double looks at names alone.
+// Any bytes serve: the double uses only names.
 constexpr std::byte kImage[] = {std::byte{1}};
 
 DeviceMemory on_device(std::span<const std::byte> bytes) {

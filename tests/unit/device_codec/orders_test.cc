@@ -41,7 +41,7 @@ TEST(LaunchOrders, OneJobIsDividedAmongWarps) {
   EXPECT_EQ(work, (std::vector<unsigned>{3, 3, 2, 2}));
 }
 
-// Many short jobs keep all warps busy.
+// With many short jobs all warps stay busy.
 TEST(LaunchOrders, JobsOfAListGoOnWhereTheOneBeforeEnded) {
   const std::vector<EncodeJob> jobs = {job_of(3, 1), job_of(0, 2), job_of(6, 3), job_of(2, 4),
                                        job_of(5, 5)};

@@ -36,7 +36,7 @@ struct Case {
   DataType type = DataType::f32;
   double loss = 0.0;
   bool in_place = true;
-  bool graph = false;  // the calls are replays of one
+  bool graph = false;  // the calls are replays of one graph
 
   std::size_t part(std::size_t i) const { return std::min(kPart, kElements - i * kPart); }
   std::size_t element() const { return size_of(type); }
@@ -126,7 +126,8 @@ const Kernels& kernels_of_double() {
 }
 
 device::Stager& stager() {
-  // Smaller than a call, so that its steps wait for each other. Streams write to its memory.
+  // The ring is smaller than a call, so that the call's steps wait for each other. Streams write to
+  // its memory.
   static auto* const one = new device::Stager(device::the_driver(), std::size_t{256} << 10);
   return *one;
 }
@@ -214,7 +215,8 @@ class StreamPayloadTest : public testing::TestWithParam<int> {
   StreamPayloadTest() { device::configure(5, GetParam(), 1); }
 
   static void expect_same(const Case& one) {
-    // Out of place, the second call has the first's input, which the host's calls copy for.
+    // Out of place, the second call has the first call's input, which the calls on host memory must
+    // copy for.
     const Tensors plain = run(one, [&](Communicator& communicator, auto& data) {
       if (one.in_place) return call_on_host(one, communicator, data);
       const std::vector<std::byte> input = data;
@@ -288,7 +290,7 @@ TEST_P(StreamPayloadTest, EveryReplayOfAGraphIsANewCall) {
   expect_same(one);
 }
 
-// The network never begins: without end() the stream would wait for ever, and nothing is written.
+// The network never begins. Without end() the stream would wait for ever. Nothing is written.
 TEST_P(StreamPayloadTest, StreamOfAnEndedLaneGoesOn) {
   const device::Driver& driver = device::the_driver();
   const auto lane = stager().open(0).value();

@@ -19,7 +19,7 @@ namespace {
 
 using codec::ValueKind;
 
-// One of each codec: neither rounding nor scale rule matters to a decoder.
+// One codec of each format: for decoding, neither rounding nor scale rule matters.
 std::vector<CodecOptions> every_codec() {
   std::vector<CodecOptions> all = every_option_on_devices();
   std::erase_if(all, [](const CodecOptions& options) {
@@ -37,7 +37,7 @@ bool same_elements(DataType type, std::span<const std::byte> a, std::span<const 
   return codec::same_floats(x, y);
 }
 
-// Bytes of an encoder, of one that met infinities and NaN, at random, and the worst there are.
+// Payloads of an encoder, of one that met infinities and NaN, random ones, and the worst possible.
 std::vector<std::vector<std::byte>> payloads(const codec::Format& format, const Packets& packets) {
   const std::size_t elements = packets.elements;
   const auto honest = defined_packets(
@@ -92,7 +92,7 @@ TEST(SumPackets, OfOneContributionDecodes) {
   for (const CodecOptions& options : every_codec()) {
     for (const DataType type : {DataType::f32, DataType::bf16, DataType::f16}) {
       const codec::Format format = codec::format_of(options, type);
-      if (format.identity()) continue;  // elements travel as they lie
+      if (format.identity()) continue;  // elements are sent as they lie in memory
       for (const std::size_t count : {1, 2, 15, 16, 17, 31, 33, 100, 129, 511, 512, 1100}) {
         const Packets packets = cut(format, count, 512);
         for (const auto& payload : payloads(format, packets)) {
@@ -174,7 +174,7 @@ TEST(SumPackets, ReadPayloadAtAnyAddress) {
     const Packets packets = cut(format, 700, 384);
     const auto payload = payloads(format, packets)[1];
     for (std::size_t off = 0; off < 16; ++off) {
-      std::vector<std::byte> shifted(off + payload.size());  // ends where the payload does
+      std::vector<std::byte> shifted(off + payload.size());  // the copy ends where the payload does
       std::ranges::copy(payload, shifted.begin() + static_cast<std::ptrdiff_t>(off));
       const Contribution one{.data = shifted.data() + off};
       std::vector<std::byte> out(700 * sizeof(float));

@@ -1,5 +1,5 @@
-// The driver with a transport that reads memory when it pleases, is full when it pleases, and dies:
-// what may be reused when, and what callers are told.
+// The driver with a transport whose reading, fullness and death a test decides. The tests check
+// when memory may be reused, and what callers are told.
 #include "driving/channel.h"
 
 #include <gmock/gmock.h>
@@ -18,15 +18,15 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// Takes and lets go of trains as a test says. Everything but wake() and `dead` under a
+// Takes and releases trains as a test decides. All members but wake() and `dead` are used under a
 // Driver::Session.
 class StubbornTransport final : public DatagramTransport {
  public:
-  std::size_t room = SIZE_MAX;  // trains that send() still takes
-  std::size_t taken = 0;        // since the beginning
-  std::size_t reading = 0;      // the latest of these are still being read
-  bool reads_on = false;        // a train that is taken is being read until the test says otherwise
-  bool changed_while_read = false;  // memory of a train did not stay as it was
+  std::size_t room = SIZE_MAX;      // trains that send() still takes
+  std::size_t taken = 0;            // since the beginning
+  std::size_t reading = 0;          // the latest of these trains are still being read
+  bool reads_on = false;            // a train that was taken is read until the test ends that
+  bool changed_while_read = false;  // memory of a train changed while it was read
   bool outside_registered = false;  // a train began outside registered memory
   std::set<Rank> receivers;
   std::vector<ByteSpan> registered;
@@ -116,7 +116,8 @@ Channel channel_over(TransportKind kind, int size, StubbornTransport* transport)
           config_of(size), std::move(slots)};
 }
 
-// Rank 0 of a group whose other ranks say nothing. A probe of all makes one train for each of them.
+// Rank 0 of a group whose other ranks are silent. A probe of all ranks makes one train for each of
+// them.
 class DriverTest : public ::testing::Test {
  protected:
   static constexpr int kSize = 41;
@@ -145,7 +146,8 @@ class DriverTest : public ::testing::Test {
       transport.let_go(transport.reading);
       EXPECT_FALSE(transport.changed_while_read);
       EXPECT_FALSE(transport.outside_registered);
-      transport.dead = true;  // else the driver would say good-bye to the other ranks for seconds
+      // Otherwise the driver would repeat its good-bye to the other ranks for seconds.
+      transport.dead = true;
     });
   }
 
@@ -160,7 +162,7 @@ TEST_F(DriverTest, SendsEverythingThroughATransportThatCopies) {
   with_transport([](StubbornTransport& transport) {
     EXPECT_GE(transport.taken, std::size_t{kSize - 1});
     EXPECT_EQ(transport.receivers.size(), std::size_t{kSize - 1});
-    EXPECT_LE(transport.registered.size(), 4u);  // the others were never needed
+    EXPECT_LE(transport.registered.size(), 4u);  // other memory was never needed
   });
 }
 
@@ -197,7 +199,7 @@ TEST_F(DriverTest, GivesNobodyMemoryBackWhileTrainsAreBorrowed) {
     transport.room = 3;
   });
   probe_all();
-  // Done at once, since rank 999 does not exist.
+  // The call is done at once, because rank 999 does not exist.
   const auto refused = channel_.submit({.kind = collective::OperationKind::send, .peer = 999});
   const auto given_back = [&] {
     pump();
@@ -205,7 +207,7 @@ TEST_F(DriverTest, GivesNobodyMemoryBackWhileTrainsAreBorrowed) {
   };
   EXPECT_FALSE(given_back());
   with_transport([](StubbornTransport& transport) { transport.let_go(3); });
-  EXPECT_FALSE(given_back());  // more trains are prepared, and not taken
+  EXPECT_FALSE(given_back());  // further trains are prepared, but not taken
   with_transport([](StubbornTransport& transport) {
     transport.reads_on = false;
     transport.room = SIZE_MAX;
@@ -257,7 +259,7 @@ TEST_F(DriverTest, ANewOperationWaitsForTheTrainsOfFinishedOnes) {
 
 // ---- callers ----
 
-// An operation of rank 0 of two whose peer says nothing.
+// An operation of rank 0 of two; its peer is silent.
 class DriverOperations : public ::testing::Test {
  protected:
   std::shared_ptr<internal::WorkState> start(const Delivery& delivery) {
@@ -300,7 +302,7 @@ TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
   EXPECT_TRUE(open->done.load());
 }
 
-// The copy of a small input: datagrams are gathered from it.
+// The memory is the copy of a small input, from which datagrams are gathered.
 TEST_F(DriverOperations, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt) {
   const auto reduce_scatter = [&](std::size_t elements) {
     std::vector<float> block(elements / 2);

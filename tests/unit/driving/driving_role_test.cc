@@ -21,7 +21,8 @@ class SilentTransport final : public DatagramTransport {
   TransportLimits limits_{1472, 65507, 64, 256, 1u << 20};
 };
 
-// The background thread has the role, since an operation was begun; this thread plays it, too.
+// An operation was begun, so the background thread has the role. This thread plays the background
+// thread, too.
 class DrivingRoleTest : public ::testing::Test {
  protected:
   void SetUp() override { drive_in_background(); }
@@ -56,7 +57,7 @@ TEST_F(DrivingRoleTest, WhoAsksNowAndThenLeavesItToTheBackground) {
   EXPECT_FALSE(role_.polled());
 }
 
-// An operation that is begun then is not left to a poller who has gone.
+// An operation that begins later must not be left to a poller that has gone.
 TEST_F(DrivingRoleTest, AfterAPauseTheBackgroundHasItUntilSomebodyAsksDenselyAgain) {
   for (int i = 0; i < 20; ++i) (void)poll_after(1us);
   role_.release_to_callers();

@@ -64,7 +64,7 @@ TEST(PathText, OfAPeerBehindATranslatorNamesWhereItsDatagramsComeFrom) {
   facts.stranger = v4(9, 777);
   EXPECT_THAT(text_of(facts), AllOf(HasSubstr("28 datagrams from 10.0.0.9:777"), HasSubstr("NAT"),
                                     HasSubstr("leeway keygen")));
-  facts.sealed = true;  // a sealed peer is found there
+  facts.sealed = true;  // a sealed peer is found at its address
   EXPECT_THAT(text_of(facts), Not(HasSubstr("NAT")));
 }
 
@@ -89,7 +89,7 @@ TEST(PathText, OfATransportWithoutAddressesHasItsOwnRemedy) {
   EXPECT_THAT(text_of(facts), AllOf(HasSubstr("4791"), Not(HasSubstr("there ("))));
 }
 
-// The text stands behind some 60 characters of its error.
+// In the error, the text follows some 60 characters.
 TEST(PathText, FitsIntoAnErrorWithTheLongestAddressesOfV4) {
   PathFacts facts = silent();
   facts.own = facts.theirs = facts.stranger = {

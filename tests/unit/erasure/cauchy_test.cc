@@ -1,4 +1,4 @@
-// The code against arithmetic of the test's own, and everything that may be lost.
+// Compares the code with arithmetic of the test's own, and tries all losses that it must repair.
 #include "erasure/cauchy.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,8 @@ struct Code {
     all.resize(count);
     return all;
   }
-  // Returns true if all packets are there again after `lost` were lost and the rows of `came` came.
+  // Returns true if all packets are recovered after `lost` were lost and the parity rows `came`
+  // arrived.
   bool recovers(const std::vector<std::uint32_t>& lost, const std::vector<std::uint32_t>& came) {
     auto places = packets;
     std::vector<std::uint8_t> rows(packets.size(), Recovery::kPresent);
@@ -99,8 +100,8 @@ TEST(Cauchy, EveryPairOfPacketsIsRecoveredFromEveryPairOfRows) {
   }
 }
 
-// Loses up to one packet per parity, in any places. Lengths are at and around those of vectors and
-// strips.
+// Loses up to as many packets as there are parities, in any places. Lengths are those of vectors
+// and strips, and near them.
 TEST(Cauchy, WhateverIsLostIsRecovered) {
   unsigned seed = 0;
   for (const std::size_t count : {2, 5, 33, 128}) {
@@ -124,7 +125,7 @@ TEST(Cauchy, NothingIsTouchedWhereNothingIsMissing) {
   EXPECT_TRUE(code.recovers({}, {}));
 }
 
-// The share of codes that fall short, counted.
+// Counts the share of codes that fall short.
 TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   std::mt19937_64 random(11);
   constexpr int kTrials = 40'000;
@@ -141,7 +142,7 @@ TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   }
 }
 
-// Bursts of geometric length that begin at random, their number counted.
+// Counts losses in bursts of geometric length that begin at random.
 TEST(Shortfall, HeedsBursts) {
   std::mt19937_64 random(12);
   constexpr int kTrials = 40'000;
@@ -157,7 +158,7 @@ TEST(Shortfall, HeedsBursts) {
         for (int n = bursts(random); n > 0; --n) lost += 1 + more(random);
         count += lost > static_cast<int>(parities);
       }
-      // The distribution has the mean and the variance of these, not their shape.
+      // The distribution has this mean and variance, but another shape.
       const double share = static_cast<double>(count) / kTrials;
       const double expected = shortfall(62, parities, loss, kDispersion);
       EXPECT_LE(share, 1.5 * expected) << loss << ", " << parities;

@@ -1,7 +1,7 @@
 // Exact expectations over packet loss: every pattern of arrivals of one packet index, with its
 // probability.
 //
-// Tests of estimators need no random numbers for small rank counts: 2^N patterns are all there is.
+// With few ranks, tests of estimators need no random numbers: they visit all 2^N patterns.
 #pragma once
 
 #include <bit>
@@ -69,7 +69,7 @@ struct Moments {
   }
 };
 
-// One use of a plan: the scales of a pattern.
+// The scales of one pattern, from a plan.
 struct Scaled {
   explicit Scaled(const ScalePlan& plan, std::span<const std::uint64_t> mask, std::size_t size,
                   std::uint32_t index = 0)
@@ -94,11 +94,11 @@ struct Scaled {
 };
 
 // Blocks in which a symmetric plan keeps and loses the owner's contribution: (kept, lost). The plan
-// must have losses elsewhere than in one block, and arrivals, or the search does not end.
+// must have arrivals, and losses in more than one block; otherwise the search does not end.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  // The rate is lower the more is missing in the block itself, so that these hold for every
-  // pattern.
+  // The more contributions the block itself lacks, the lower the rate is. So these blocks serve
+  // every pattern.
   const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
     while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;
@@ -114,8 +114,9 @@ inline double binomial(std::uint32_t n, std::uint32_t k, double rate) {
 }
 
 // Calls visit(scaled, others, probability) for everything that can happen to one packet of `size`
-// equal links that deliver with `rate`: `others` packets arrived beside the owner's own. By pattern
-// for few ranks; for many by count, which is enough because the scales of equal links are alike.
+// equal links that deliver with `rate`: `others` packets arrived beside the owner's own. For few
+// ranks it visits every pattern. For many it visits every number of arrivals, which is enough
+// because equal links have equal scales.
 template <typename Visit>
 void for_each_arrival(const ScalePlan& plan, std::size_t size, double rate, Visit visit) {
   if (size <= 10) {

@@ -90,7 +90,8 @@ std::string row_of(const char* name, const ErrorsBySpread& errors) {
 }
 
 TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
-  constexpr double kTolerance = 0.3;  // dB; identical data, so that only the codecs can move it
+  // DB; the data are identical, so only the codecs can change it.
+  constexpr double kTolerance = 0.3;
   const std::vector<double> normals = standard_normals(kFormatPackets * kFormatPacketElements);
   std::vector<std::vector<float>> data;
   for (const double sigma : kErrorSpreads) data.push_back(lognormal(normals, sigma));
@@ -110,9 +111,9 @@ TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
   }
 }
 
-// Gradients are only near lognormal. Normal and Laplace data get their spread (1.6, 1.85) from
-// small values and have far shorter tails upwards: the prediction from the spread alone must do for
-// them.
+// Gradients are only roughly lognormal. Normal and Laplace data have their spread (1.6, 1.85)
+// because of small values, and have far fewer large values. The prediction from the spread alone
+// must be good enough for them.
 TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
   constexpr double kTolerance = 2.5;  // dB
   std::vector<float> normal, laplace;
@@ -128,7 +129,7 @@ TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
       const double measured = measure(entry.codec, values).power_db;
       const double predicted = decibel(predicted_error(entry.codec, fit.sigma_log2()));
       EXPECT_LT(measured, predicted + kTolerance) << to_string(entry.codec);
-      // int8 lives off the largest element, which a lognormal of this spread has much larger.
+      // int8 depends on the largest element, which is much larger in lognormal data of this spread.
       if (entry.codec == Codec::int8) continue;
       EXPECT_GT(measured, predicted - kTolerance) << to_string(entry.codec);
     }
@@ -194,7 +195,7 @@ TEST(ChooseCodec, SixBitsTakeTheMantissaForNarrowSpreads) {
 }
 
 TEST(ChooseCodec, EightBitsTakeTheExponentThatTheSpreadNeeds) {
-  // Gradients just strong enough for this format, so that six bits are not enough.
+  // Gradients are just strong enough for this format, so that six bits are not enough.
   for (const auto& [sigma, codec] : std::map<double, Codec>{{0.5, Codec::int8},
                                                             {0.8, Codec::int8},
                                                             {1.2, Codec::fp8_e4m3_block},
@@ -257,7 +258,7 @@ TEST(ChooseCodec, LossLeavesLessForQuantisation) {
   const double noise = quantisation(Codec::nvfp4, 1.0);
   EXPECT_EQ(chosen(inputs(1.0, 6.1 * noise, 1.0 * noise)), Codec::nvfp4);
   EXPECT_EQ(level(chosen(inputs(1.0, 6.1 * noise, 1.1 * noise))), 6);
-  // Estimates scale up the packets that arrive, and their quantisation with them.
+  // Estimates scale up the packets that arrive, and with them their quantisation noise.
   ChoiceInputs lossy = inputs(1.0, 3.1 * noise);
   lossy.encoded_mean_square /= 0.7;
   EXPECT_EQ(level(chosen(lossy)), 6);

@@ -1,5 +1,5 @@
-// The predictions against the published tables and vectors. What they say of a simulated walk is in
-// drift_walk_test.cc.
+// Compares the predictions with published tables and vectors. drift_walk_test.cc compares them with
+// a simulated walk.
 #include "estimate/drift.h"
 
 #include <gtest/gtest.h>
@@ -101,8 +101,8 @@ TEST(DriftBurst, WithTheBurstsOfIndependentLossIsIndependentLoss) {
 }
 
 TEST(DriftFromGap, AgreesWithTheStepFormForARandomWalk) {
-  // The trap: the gap of a random walk is s^2/(1-p), so 2p/(1+p) of it is 2p/(1-p^2) s^2 and not
-  // 2p/(1+p) s^2.
+  // A likely mistake: the gap of a random walk is s^2/(1-p), so 2p/(1+p) of it is 2p/(1-p^2) s^2
+  // and not 2p/(1+p) s^2.
   for (const DriftRow& row : kTable) {
     const double step_variance = 1.7;
     const double gap = step_variance / (1.0 - row.p);

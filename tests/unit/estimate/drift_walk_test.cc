@@ -1,5 +1,5 @@
-// Predictions against measurements: a simulated parameter walks, is broadcast with loss, and
-// DriftMeter looks on.
+// Compares predictions with measurements: a simulated parameter walks and is broadcast with loss,
+// and DriftMeter measures.
 //
 // Every comparison is within 3 standard errors. Broadcasts that follow each other are correlated
 // over a few ages, so standard errors come from the spread of 100 batch means, each far longer than

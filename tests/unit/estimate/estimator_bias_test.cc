@@ -62,7 +62,7 @@ TEST(UnequalLinks, RatioTiltsTowardsTheOwnerAndTheGoodLinks) {
                 {0.135190, 0.133628, 0.133628, 0.133628, 0.133628, 0.133628, 0.133628, 0.063040});
 }
 
-// An owner without units of its own: the four others can all be lost.
+// The owner has no units of its own, so all four contributions that count can be lost.
 TEST(UnequalLinks, RatioWhenEveryContributionCanBeLost) {
   auto expected = expected_scales(Estimator::ratio, std::vector<double>{1, .9, .9, .9, .5}, 0.0);
   expected.scales.erase(expected.scales.begin());
@@ -86,7 +86,7 @@ TEST(UnequalLinks, AugmentedAroundTheOwnersContributionIsFairToo) {
 
 TEST(UnequalLinks, StratifiedIsFairToTheOwnerOnly) {
   const auto expected = expected_scales(Estimator::stratified, std::vector<double>{1, .9, .9, .5});
-  // Alone with probability .1 * .1 * .5, when the owner stands for all.
+  // With probability .1 * .1 * .5 the owner is alone, and stands for all.
   EXPECT_NEAR(expected.scales[0], 0.25 * 0.995 + 0.005, 1e-6);
   EXPECT_LT(expected.scales[3], 0.20);
 }
@@ -162,7 +162,8 @@ TEST(FourRanks, StratifiedWithFallback) {
 }
 
 TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
-  // Every pattern, because the gradients differ: the owner is in with q like everybody else.
+  // Visits every pattern, because the gradients differ: like all others, the owner's contribution
+  // is kept with probability q.
   const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(4, 10, 8)});
   const auto blocks = testing::virtual_loss_blocks(plan, 4, 0);  // owner kept, owner lost
   Moments result;
@@ -194,7 +195,8 @@ TEST(FourRanks, AugmentedWithFixedControls) {
 }
 
 TEST(FourRanks, MomentsOfTheWeightsGiveTheVariance) {
-  // Links 2, 3, 4 carry squares 4, 9, 16, and the moments want equal ones, so give them their mean.
+  // Links 2, 3 and 4 have squares 4, 9 and 16. The moments assume equal squares, so they get the
+  // mean.
   const double mean_square = (4.0 + 9.0 + 16.0) / 3;
   const ScalePlan plan({.estimator = Estimator::horvitz_thompson, .links = equal_links(4, 5, 4)});
   const double rates[] = {1.0, 0.8, 0.8, 0.8};

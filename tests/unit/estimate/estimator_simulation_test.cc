@@ -29,15 +29,15 @@ constexpr std::size_t kPackets = 64;
 constexpr int kRounds = 10'000;
 using PerRank = std::array<double, kRanks>;
 
-// Contribution of `rank` to `packet`: worker data that differ, and differ more in some packets than
-// in others. (Were the difference the same everywhere, augmented would have no error at all.)
+// Contribution of `rank` to `packet`: the data of ranks differ, in some packets more than in
+// others. (If the difference were the same everywhere, augmented would have no error at all.)
 double contribution(std::size_t rank, std::size_t packet) {
   return static_cast<double>(rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet + rank)));
 }
 
 struct Scenario {
   const char* name;
-  PerRank loss;  // for each link into rank 0; its own entry is 0
+  PerRank loss;  // loss for each link into rank 0; 0 for rank 0 itself
   double burst;  // mean burst in packets; 1 = independent
 };
 void PrintTo(const Scenario& scenario, std::ostream* out) {
@@ -67,7 +67,7 @@ class Network {
  private:
   double uniform() { return to_unit(random_()); }
 
-  // The link's packets in a random order through loss that depends on the order.
+  // Sends the link's packets in a random order. The loss depends on the order.
   void send(std::size_t rank, Round& round) {
     std::array<std::size_t, kPackets> order;
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -29,7 +29,8 @@ TEST(LinkHistory, MovesATenthOfTheWayTowardsTheNewestOperation) {
   EXPECT_EQ(history.delivery_rate(0), 1.0) << "links are apart";
 }
 
-// Chance loses all of a flow of one packet often, of eight never: they tell nothing of each other.
+// A flow of one packet is often lost as a whole by chance, and one of eight never, so neither tells
+// anything about the other.
 TEST(LinkHistory, KeepsHeardRatesByLengthUpToAFactorOfTwo) {
   LinkHistory history(2);
   history.learn_heard(1, 2, 0.0);
@@ -39,7 +40,7 @@ TEST(LinkHistory, KeepsHeardRatesByLengthUpToAFactorOfTwo) {
   EXPECT_EQ(history.heard_rate(1, 4), 1.0);
 }
 
-// A long flow of which nothing came is no accident, and its rank must not weigh more for it later.
+// If nothing of a long flow came, that was no chance. Its rank must not weigh more for it later.
 TEST(LinkHistory, LearnsNothingOfLongFlows) {
   LinkHistory history(2);
   history.learn_heard(1, kShortFlowPackets, 0.0);

@@ -104,12 +104,13 @@ TEST(RelativeError, StaysARatioForAnySpread) {
     EXPECT_LE(error, 1.0) << sigma;
     last = error;
   }
-  EXPECT_GT(last, 0.95);  // half become zero, half saturate far below themselves
+  // Half of the elements become zero, and half saturate at far less than their values.
+  EXPECT_GT(last, 0.95);
 }
 
 struct Thresholds {
   int bits;
-  std::vector<double> from;  // smallest multiple of 0.01 at which 2, 3, ... exponent bits win
+  std::vector<double> from;  // smallest multiple of 0.01 at which 2, 3, ... exponent bits are best
 };
 const Thresholds kThresholds[] = {{4, {.59, 1.38}},
                                   {5, {.50, 1.14, 2.63}},

@@ -48,7 +48,7 @@ struct Setting {
   double loss;
   bool external_control = false;
   bool weighted = false;
-  // Rank i's link loses 2 i / N of that, so that all of them lose it in the mean.
+  // Rank i's link loses 2 i / N of that share, so that the mean over links is the same.
   bool unequal = false;
   std::uint32_t packets = 256;
   std::uint32_t burst = 1;  // packets lost in a row
@@ -107,9 +107,9 @@ class Operation {
 
   Outcome run() {
     std::vector<LinkTally> links = links_of(setting_, setting_.packets, 0);
-    std::vector<std::uint64_t> masks(setting_.packets, 1);  // the owner is rank 0
+    std::vector<std::uint64_t> masks(setting_.packets, 1);  // owner: rank 0
     for (std::uint32_t rank = 1; rank < setting_.ranks; ++rank) {
-      // Flows of which nothing arrives are asked for until something does.
+      // Owners ask for a flow of which nothing arrived until something does.
       while (links[rank].arrived == 0) links[rank].arrived = lose(rank, masks);
     }
     const ScalePlan plan({.estimator = setting_.estimator,
@@ -133,7 +133,8 @@ class Operation {
   }
 
  private:
-  // Packets of the link that arrive, in a random order: a burst hits any of them.
+  // Loses packets of the link in a random order, so a burst hits any of them. Returns how many
+  // arrive.
   std::uint32_t lose(std::uint32_t rank, std::vector<std::uint64_t>& masks) {
     std::vector<std::uint32_t> order(setting_.packets);
     std::iota(order.begin(), order.end(), 0u);
@@ -163,7 +164,8 @@ class Operation {
     double mean = 0.0;
     for (std::uint32_t rank = 0; rank < setting_.ranks; ++rank) {
       const double contribution =
-          gradient + kDispersion * normal_(random_);  // per unit, as is its error
+          // A contribution per unit of work, with its error per unit.
+          gradient + kDispersion * normal_(random_);
       const double share = scales[rank] * weight_of(setting_, rank);
       exact += share * contribution;
       if (rank != 0) error += share * kQuantum * uniform_(random_);
@@ -242,7 +244,7 @@ TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
   EXPECT_NEAR(dispersion.mean(), kDispersion * kDispersion, kSigmas * dispersion.error());
   EXPECT_NEAR(loss.mean(), 0.0, kSigmas * loss.error() + 1e-12);
   EXPECT_NEAR(encoding.mean(), 0.0, kSigmas * encoding.error() + 1e-12);
-  // The test means something only if it would see a wrong formula.
+  // The test is meaningful only if it would detect a wrong formula.
   EXPECT_LT(gradient.error(), 0.1 * kGradient * kGradient);
   EXPECT_LT(encoding.error(), 0.01 * kQuantisationVariance);
 }
@@ -281,7 +283,7 @@ TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
   EXPECT_FALSE(estimate.above_critical());
 }
 
-// The owner is alone: its contribution is the result, or half of one.
+// Only the owner's contribution is there: it is the result, or half of it.
 TEST(EstimateNoiseExtremes, OfOneContributionThereIsNone) {
   for (const double weight : {0.0, 0.5, 1.0}) {
     const WeightMoments alone{.sum = weight,
@@ -385,7 +387,7 @@ TEST(NoiseAverageEstimate, ErrorOfEquallyWeightedStepsIsTheTextbooks) {
   EXPECT_NEAR(average.estimate().gradient_error, 5.0, 1e-4);
 }
 
-// The error of a long average is that of 2 x memory independent steps.
+// The error of a long average is that of as many independent steps as twice the memory.
 TEST(NoiseAverageEstimate, ErrorCoversTheTruthAsOftenAsItSays) {
   constexpr int kTrials = 2000;
   std::mt19937 generator(1);

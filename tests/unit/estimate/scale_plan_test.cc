@@ -61,8 +61,8 @@ TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
   }
 }
 
-// The owner's own may hold what is no number: its scale is 0, and the others' as the estimator has
-// it.
+// The owner's own contribution may hold an infinity or NaN. Then its scale is 0, and the estimator
+// scales the others as usual.
 TEST(ScalePlanScales, OfAPacketWithoutTheOwnersOwn) {
   const auto links = equal_links(3, 4, 4);
   for (const Estimator estimator : kAllEstimators) {
@@ -112,7 +112,7 @@ TEST(ScalePlanScales, StratifiedKeepsTheOwnersShareAndRescalesTheOthersAmongThem
                       ranks(4, {0, 1, 3}), 4);
   EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 8);  // G_o/C
   EXPECT_FLOAT_EQ(packet.scales[1],
-                  6.0f / 8 / 3);  // share of all others, over the 3 units that arrived
+                  6.0f / 8 / 3);  // the share of all others, divided by the 3 units that arrived
   EXPECT_EQ(packet.scales[2], 0.0f);
   EXPECT_FLOAT_EQ(packet.scales[3], 6.0f / 8 / 3);
 }
@@ -159,7 +159,7 @@ TEST(ScalePlanScales, HeardRatesAreClampedAwayFromZeroAndFromAboveOne) {
 
 TEST(ScalePlanScales, RatesOfEarlierOperationsEnterWhereTheyAreSaidTo) {
   auto links = equal_links(3, 1, 1);
-  links[0].heard_rate = links[0].prior_rate = 0.25;  // the owner's own: of no account
+  links[0].heard_rate = links[0].prior_rate = 0.25;  // the owner's own rates do not matter
   const auto uses_rates = [&](Estimator estimator) {
     return ScalePlan({.estimator = estimator, .links = links}).estimated_rates();
   };
@@ -183,7 +183,8 @@ TEST(ScalePlanScales, HorvitzThompsonTakesNoPriorRate) {
 }
 
 TEST(ScalePlanScales, ALinkThatCountsNoArrivalsScalesNothing) {
-  // A mask that contradicts the counts is the caller's mistake; it must not divide by the zero.
+  // A mask that contradicts the counts is the caller's mistake, but must not cause a division by
+  // zero.
   for (const std::uint32_t sent : {1u, 10u}) {
     const ScalePlan plan(
         {.estimator = Estimator::horvitz_thompson, .links = equal_links(2, sent, 0)});
@@ -197,7 +198,7 @@ TEST(ScalePlanScales, AugmentedGivesTheControlTheShareThatIsMissing) {
   const Scaled two(plan, ranks(4, {0, 1}), 4);
   EXPECT_EQ(two.scales, (std::vector<float>{0.25f, 0.3125f, 0.0f, 0.0f}));
   EXPECT_FLOAT_EQ(two.block.control, 1.0f - 0.5625f);
-  // Rescaled contributions that all arrive stand for more than they are: the control takes the
+  // If all rescaled contributions arrive, their sum is too large. The control variate takes the
   // surplus back.
   EXPECT_FLOAT_EQ(Scaled(plan, first_ranks(4, 4), 4).block.control, -3 * 0.0625f);
 }
@@ -284,8 +285,8 @@ TEST(ScalePlanScales, VirtualLossHasTheRateOfTheLinksOverTheOtherPackets) {
   links[3].arrived = 7;  // 9 of 30 packets lost
   const ScalePlan plan(
       {.estimator = Estimator::symmetric_ratio, .links = links, .seed = 11, .step = 5});
-  expect_virtual_loss(plan, 4, 9.0 / 27);  // all of them lost in other packets
-  expect_virtual_loss(plan, 2, 7.0 / 27);  // two of them in this one
+  expect_virtual_loss(plan, 4, 9.0 / 27);  // all of them were lost in other packets
+  expect_virtual_loss(plan, 2, 7.0 / 27);  // two of them were lost in this packet
   expect_virtual_loss(plan, 1, 6.0 / 27);
 }
 
@@ -297,8 +298,8 @@ TEST(ScalePlanScales, VirtualLossOfOnePacketLinksHasTheRateOfEarlierOperations) 
   expect_virtual_loss(plan, 4, 0.2);
 }
 
-// The owner's part in a packet must not depend on who else is there: over all outcomes of one
-// packet, with two thirds of the others there, every expected weight is the same.
+// The owner's weight in a packet must not depend on which others arrived. Over all outcomes of one
+// packet in which two thirds of the others arrive, every expected weight is the same.
 TEST(ScalePlanScales, SymmetricRatioIsNotTiltedByItsOwnPacket) {
   constexpr double kRate = 2.0 / 3;
   constexpr std::uint32_t kBlocks = 20'000;

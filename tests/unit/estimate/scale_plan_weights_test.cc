@@ -145,7 +145,8 @@ TEST(ScalePlanSize, OneRankIsItsOwnResult) {
 class ScalePlanWords : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(RankCounts, ScalePlanWords, ::testing::Values(2, 63, 64, 65, 257, 1024));
 
-// The last rank owns, the middle one is lost: bits on both sides of every word boundary count.
+// The last rank owns, and the middle one is lost, so bits on both sides of every word boundary
+// matter.
 TEST_P(ScalePlanWords, AConstantIsReproducedWithOneRankLost) {
   const std::size_t size = GetParam();
   const auto owner = static_cast<Rank>(size - 1);
@@ -222,7 +223,7 @@ TEST(ScalePlanMoments, OverElementsAreExactWhereNothingWasLost) {
   EXPECT_EQ(WeightMoments{}.over(0.0).sum, 0.0);
 }
 
-// The owner's own contribution may lack packets, too: those with values that are not finite.
+// The owner's own contribution may lack packets, too, if their values are not finite.
 TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
   auto links = equal_links(4, 10, 5);
   links[0].arrived = 8;

@@ -1,4 +1,5 @@
-// Links with weights, and which ranks a packet came from: the vocabulary of the scale plan's tests.
+// Links with weights, and the ranks from which a packet came: common types of the scale plan's
+// tests.
 #pragma once
 
 #include <cstddef>

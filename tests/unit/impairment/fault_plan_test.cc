@@ -82,8 +82,8 @@ TEST(FaultPlanFate, SequenceAndPositionDoNotTouchIndependentLossOfData) {
   }
 }
 
-// Largest deviation allowed where a test makes several comparisons: with ten of them, one by chance
-// in 1,600 seeds.
+// Largest deviation allowed where a test makes several comparisons. With ten of them, one in 1,600
+// seeds fails by chance.
 constexpr double kSigmasOfMany = 4.0;
 
 // How often two streams of independent fair losses agree, in standard errors from one half.

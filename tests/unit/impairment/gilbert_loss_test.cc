@@ -1,6 +1,6 @@
 // Statistics are held against the chain's exact moments, with standard errors that take the chain's
 // correlation into account. Seeds are fixed, so a failure is a change of the code and not bad luck;
-// the sigmas say how surprising the fixed outcome would have been.
+// the sigmas tell how unlikely the fixed outcome would have been.
 #include "impairment/gilbert_loss.h"
 
 #include <gtest/gtest.h>
@@ -81,8 +81,8 @@ TEST_P(GilbertLossChain, BurstsAreGeometricWithTheAskedMeanWithinThreeSigma) {
     const double expected = std::pow(1.0 - end, length - 1) * end;
     const double share =
         static_cast<double>(std::count(bursts.begin(), bursts.end(), length)) / count;
-    // Up to 32 lengths in 4 settings are looked at: four sigmas keep a sound chain from failing by
-    // their number.
+    // Up to 32 lengths in 4 settings are compared. With four sigmas a correct chain does not fail
+    // by their number.
     EXPECT_NEAR(share, expected, 4.0 * std::sqrt(expected * (1.0 - expected) / count))
         << "length " << length;
   }
@@ -133,7 +133,7 @@ TEST(GilbertLossLost, AnswersDoNotDependOnTheOrderOfQuestions) {
 }
 
 TEST(GilbertLossLost, FlowsThatPushEachOtherOutOfTheMemoryKeepTheirAnswers) {
-  constexpr std::uint32_t kFlows = 5000;  // more than are remembered
+  constexpr std::uint32_t kFlows = 5000;  // more flows than are remembered
   std::vector<std::vector<bool>> alone;
   for (std::uint32_t round = 0; round < kFlows; ++round)
     alone.push_back(chain(0.3, 4.0, 8, {2, 1, round, 0, 0}));

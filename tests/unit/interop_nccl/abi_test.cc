@@ -1,4 +1,4 @@
-// The drop-in's declarations of the binary interface beside NVIDIA's, where that is installed.
+// Compares the drop-in's declarations of the binary interface with NVIDIA's, if that is installed.
 #include "interop/nccl/abi.h"
 
 #include <gtest/gtest.h>

@@ -59,7 +59,8 @@ TEST(NcclConfig, NothingIsReadBehindAnOlderStruct) {
   newest.blocking = 1;
   std::vector<std::byte> older(offsetof(leeway_nccl_config, traffic_class));
   newest.size = older.size();
-  std::memcpy(older.data(), &newest, older.size());  // a heap block: asan sees reads behind it
+  // On the heap, so that the address sanitizer sees reads behind it.
+  std::memcpy(older.data(), &newest, older.size());
   const auto config =
       read_config(reinterpret_cast<const leeway_nccl_config*>(older.data()), kParent);
   ASSERT_TRUE(config.ok());

@@ -25,7 +25,7 @@ Operation operation(Kind kind, std::size_t count, Rank peer = 0) {
   return out;
 }
 
-// Bytes of memory that copies touch, and how often.
+// For each address that copies touch: how often they do.
 std::map<std::uintptr_t, std::size_t> touched(const std::vector<StagedPart>& parts, bool input) {
   std::map<std::uintptr_t, std::size_t> rows;
   for (const StagedPart& part : parts) {
@@ -38,7 +38,7 @@ std::map<std::uintptr_t, std::size_t> touched(const std::vector<StagedPart>& par
   return rows;
 }
 
-// Expects that rows lie one behind the other from `begin` on, without gap or overlap.
+// Expects that rows follow each other from `begin` on, without gap or overlap.
 void expect_covers(const std::map<std::uintptr_t, std::size_t>& rows, std::uintptr_t begin,
                    std::size_t bytes) {
   std::uintptr_t next = begin;
@@ -111,7 +111,7 @@ TEST(NcclCut, FactorIsReadOnceWithTheFirstPart) {
   EXPECT_EQ(parts[1].factor_at, StagedPart::kNone);
 }
 
-// By their length alone: a peer may have them in another group, or in none.
+// Messages are cut by their length alone: the peer may have them in another group, or in none.
 TEST(NcclCut, MessagesAreCutTheSameInAndOutOfGroups) {
   const Operation large = operation(Kind::send, 3'000'000, 1);
   const Operation none = operation(Kind::recv, 0, 1);

@@ -33,7 +33,7 @@ TEST(NcclDebug, TheLastErrorIsKept) {
   EXPECT_EQ(std::string(last_error()).size(), 1023U);
 }
 
-// A line of a buffer's length ended in a zero, and the next one stood on the same line.
+// Once, a line as long as the buffer ended in a zero, and the next line followed on the same line.
 TEST(NcclDebug, LongLinesAreWhole) {
   const std::string name = testing::TempDir() + "nccl_debug_" + std::to_string(::getpid());
   ::setenv("NCCL_DEBUG", "WARN", 1);

@@ -26,7 +26,7 @@ TEST_F(NcclDevices, HostMemoryMayHaveAStream) {
   EXPECT_EQ(operation_.memory, Operation::Memory::host);
 }
 
-// To the processor, a device's address looks like this page.
+// This page stands for a device's address: the processor cannot read it.
 TEST_F(NcclDevices, UnreadableMemoryIsSaidToNeedADriver) {
   void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   operation_.send = operation_.receive = page;

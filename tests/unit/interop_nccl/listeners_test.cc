@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A place that NCCL_COMM_ID names is known to everybody. Only a secret file keeps strangers out.
+// Everybody may know the place that NCCL_COMM_ID names. Only a secret file keeps strangers out.
 TEST(NcclListeners, APlaceWithoutASecretOfItsOwnTakesTheSecretFile) {
   const std::string file = testing::TempDir() + "nccl_secret_" + std::to_string(::getpid());
   std::ofstream(file) << secret_digits('a') << '\n';
@@ -32,7 +32,7 @@ TEST(NcclListeners, APlaceWithoutASecretOfItsOwnTakesTheSecretFile) {
     ASSERT_TRUE(free.ok()) << free.status().c_str();
     id.port = rendezvous::parse_host_port((*free)->address())->port;
   }
-  static Listeners listeners;  // the process never ends it
+  static Listeners listeners;  // never destroyed, because the process never ends it
   const auto place = listeners.reach(id, options, true);
   ASSERT_TRUE(place.ok()) << place.status().c_str();
   ASSERT_TRUE((*place)->put("key", std::as_bytes(std::span("value"))).ok());

@@ -1,11 +1,11 @@
-// The plugin's declarations of NCCL's binary interface: where each member lies, and what NVIDIA's
-// own headers say, where those are given to CMake (LEEWAY_NCCL_NET_INCLUDE_DIR).
+// The plugin's declarations of NCCL's binary interface: where each member lies. Also compares them
+// with NVIDIA's own headers, if CMake is given those (LEEWAY_NCCL_NET_INCLUDE_DIR).
 #include "interop/nccl_net/abi.h"
 
 #include <gtest/gtest.h>
 
 #ifdef LEEWAY_HAVE_NCCL_NET_H
-// Their headers expect what nccl.h and NCCL's common.h declare.
+// NVIDIA's headers expect the declarations of nccl.h and of NCCL's common.h.
 #include <cstdint>
 enum ncclResult_t { ncclSuccess };
 using ncclDebugLogger_t = void (*)(int level, unsigned long flags, const char* file, int line,
@@ -296,7 +296,7 @@ SAME_CALL(v12, setNetAttr, set_attributes);
 
 #endif
 
-// The checks above are the compiler's.
+// The compiler makes the checks above.
 TEST(NcclNetAbi, HandlesHaveTheSizeOfAUniqueId) {
   EXPECT_EQ(sizeof(leeway_nccl_id), std::size_t{LEEWAY_NCCL_NET_HANDLE_BYTES});
 }

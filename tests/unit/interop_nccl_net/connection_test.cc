@@ -28,7 +28,7 @@ std::vector<unsigned char> counting(std::size_t size) {
   return data;
 }
 
-// Drives both, since a message of several pieces goes on when its ends are looked at.
+// Drives both ends, since a message of several pieces makes progress when its ends are tested.
 std::size_t finish_both(Request& receiving, Request& sending) {
   bool received = false;
   bool sent = false;
@@ -62,7 +62,7 @@ TEST(NcclNetConnection, MessagesOfSeveralPiecesArriveWhole) {
   }
 }
 
-// A receive of just as much as comes, where that fills its last piece.
+// A receive as long as the message, which fills its last piece.
 TEST(NcclNetConnection, AReceiveOfWholePiecesIsFilled) {
   const Ends ends = make_ends();
   const auto data = counting(2 * kPiece);

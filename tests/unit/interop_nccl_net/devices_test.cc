@@ -18,7 +18,7 @@ nccl::UniqueId::Address address(std::uint8_t last) {
   return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, last};
 }
 
-// A /sys of one card of 100 Gbit/s and one interface without a card.
+// A fake /sys with one card of 100 Gbit/s and one interface without a card.
 class NcclNetDevices : public testing::Test {
  protected:
   NcclNetDevices() {

@@ -90,7 +90,8 @@ class Authority {
     return path(name);
   }
 
-  static inline std::atomic<int> next_{1};  // ranks that are threads ask at the same time
+  // Ranks that are threads issue certificates at the same time.
+  static inline std::atomic<int> next_{1};
   const std::filesystem::path folder_;
   EVP_PKEY* const key_;
   X509* own_ = nullptr;

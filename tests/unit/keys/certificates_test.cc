@@ -175,15 +175,15 @@ TEST(TlsCertificates, MemberOfAnotherJobIsRefusedAndToldSo) {
   const Handshake pair(with(authority.member_of("b")), with(authority.member_of("a")));
   EXPECT_TRUE(pair.client.has_failed());
   EXPECT_TRUE(pair.heard.empty());
-  // The client looks first: the server is of another job, too.
+  // The client judges first: the server is of another job, too.
   EXPECT_THAT(pair.client.objection(), AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
 }
 
-// The client's clock is behind, say: it takes the server, which does not take it.
+// For instance, the client's clock is behind: it accepts the server, which does not accept it.
 TEST(TlsCertificates, ServerRefusesAndTheClientLearnsWhy) {
   Authority authority;
   Authority second("second");
-  // The client trusts both, the server its own authority alone.
+  // The client trusts both authorities, the server only its own.
   CertificateFiles files = second.member_of("a");
   std::ofstream(files.authority, std::ios::app) << std::ifstream(authority.path("ca.pem")).rdbuf();
   const Handshake pair(with(files), with(authority.member_of("a")));
@@ -211,7 +211,7 @@ TEST(TlsCertificates, ProcessWithASecretAloneIsRefused) {
   EXPECT_TRUE(as_server.client.has_failed());
 }
 
-// The name of the job is no secret: to know it proves nothing.
+// The name of a job is no secret, so knowing it proves nothing.
 TEST(TlsCertificates, NameOfTheJobAsASecretIsRefused) {
   Authority authority;
   auto named = Secrets::of_job(*Certificates::read(authority.member_of("a")));

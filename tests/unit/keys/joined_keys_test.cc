@@ -34,7 +34,7 @@ TEST(JoinKeys, GivesBothSidesOfAPairOneSecret) {
   EXPECT_EQ(here->members[1].tag, other->told.tag);
 }
 
-// While a secret is replaced some have it first, some second, and some not yet.
+// While a secret is being replaced, some ranks have it first, some second, and some not yet.
 TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   const auto fresh = identity(line_of('2') + line_of('1'));
   const auto stale = identity(line_of('1'));
@@ -48,7 +48,8 @@ TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   EXPECT_EQ(of_stale->members[2].pair, of_prepared->members[1].pair);
 }
 
-// Two processes may meet in several groups at once, and each may hear of them in another order.
+// Two processes may meet in several groups at once, and each may hear of the groups in another
+// order.
 TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   const auto for_meetings = [](char digit) {
     auto secrets = *Secrets::parse(line_of(digit), "test");
@@ -69,11 +70,11 @@ TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   EXPECT_FALSE(join_keys(one, Key{}, {one->told, other->with(second)->told}).ok());
 }
 
-// The one that carries another's key would have this process seal with the same nonces twice.
+// If a rank carried another's key, this process would use the same nonces twice.
 TEST(JoinKeys, RefusesATableInWhichTwoRanksHaveOneKey) {
   const auto one = identity(line_of('1'));
   const auto other = identity(line_of('1'));
-  auto near = other->told;  // by whose first bytes the same relay would be meant
+  auto near = other->told;  // the keys have the same first bytes, so both would mean the same relay
   near.public_key.back() = ~near.public_key.back();
   for (const Identity& copy : {other->told, one->told, near}) {
     const auto joined = join_keys(one, Key{}, {one->told, other->told, copy});

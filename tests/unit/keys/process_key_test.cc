@@ -10,7 +10,7 @@ namespace {
 
 constexpr Key kMeeting{};
 
-// OpenSSL's generator gives zeros meanwhile. Nothing newer than this interface can replace it.
+// Meanwhile OpenSSL's generator gives zeros. No newer interface than this one can replace it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 class BrokenGenerator {
@@ -44,7 +44,7 @@ TEST(ProcessKey, AgreesWithEachProcessAboutAnotherSecret) {
             *one->agree((*ProcessKey::make())->public_half(), kMeeting, 0));
 }
 
-// A half of small order would make the result known to everyone.
+// With a half of small order, everyone would know the result.
 TEST(ProcessKey, RefusesAPointOfSmallOrder) {
   const auto one = *ProcessKey::make();
   Key small{};
@@ -66,7 +66,7 @@ TEST(ProcessKey, IsNeverUsedTwiceForOneMemberMeetingAndLane) {
   EXPECT_EQ(one->agree(other->public_half(), later, 0).status().code(), StatusCode::kInternal);
 }
 
-// A cloned machine may draw what its twin draws, and a broken generator the same for ever.
+// A cloned machine may draw the same numbers as its twin, and a broken generator repeats its own.
 TEST(ProcessKey, DiffersAlsoWhereTheGeneratorRepeatsItself) {
   const BrokenGenerator generator;
   Key random{};

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A file that is gone with the object.
+// A file that is deleted with the object.
 class SecretFile {
  public:
   explicit SecretFile(const std::string& text, mode_t mode = 0600)

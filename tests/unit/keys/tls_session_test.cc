@@ -139,11 +139,11 @@ TEST(TlsSession, RefusesAnotherSecret) {
   }
 }
 
-// The identity stands in the first message, for all to see: knowing it is no proof.
+// The identity is in the first message for all to see, so knowing it is no proof.
 TEST(TlsSession, RefusesWhoKnowsTheIdentityAlone) {
   Pair honest("1", "1");
   Bytes hello = honest.client.take_output();
-  hello.back() ^= std::byte{1};  // in the binder, which proves the secret
+  hello.back() ^= std::byte{1};  // a byte of the binder, which proves the secret
   TlsSession server(context("1"), Side::server);
   Bytes heard;
   EXPECT_FALSE(server.receive(hello, heard));
@@ -188,7 +188,7 @@ TEST(TlsSession, RefusesJunk) {
 TEST(TlsSession, RefusesAHandshakeWithoutEnd) {
   TlsSession server(context("1"), Side::server);
   Bytes heard;
-  // Records that say they hold a part of a handshake message of 16 MiB.
+  // Records that claim to hold a part of a handshake message of 16 MiB.
   Bytes record = from_hex(
       "1603010400"
       "01ffffff");

@@ -160,11 +160,12 @@ TEST(CallerRun, FollowsARankThatTakesTheCallElsewhere) {
   }
 }
 
-// Each rank takes or gives away each of its calls at random, and they come to it in any order.
+// Each rank makes or gives away each of its calls at random, and the calls come to it in any order.
 TEST(CallerRun, StaysInStepWhereRanksTakeCallsElsewhere) {
   constexpr std::uint64_t kCalls = 400;
   std::mt19937_64 random(3);
-  std::array<std::uint64_t, kCalls> who;  // takes the call elsewhere, a bit a rank
+  // Which ranks make the call elsewhere, one bit for each rank.
+  std::array<std::uint64_t, kCalls> who;
   for (auto& ranks : who) ranks = random() % 3 == 0 ? random() % 8 : random() % 2 * 7;
   Ranks ranks(3);
   ranks.each([&](Rank rank) {

@@ -1,4 +1,5 @@
-// Calls that cannot be right fail by name on each rank, and the next ones are right.
+// A call that cannot be right fails on each rank with a text that names the reason, and the next
+// call is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +31,8 @@ Status call(Ranks& ranks, Rank rank, std::size_t elements = kSeveralChunks) {
   return ranks.run(rank, all_reduce_of(values)).status;
 }
 
-// Writes the descriptor of a call that a rank has begun, as its caller would. Its slots hold
-// nothing of use.
+// Writes the descriptor of a call that a rank has begun, as its caller would. The slots hold
+// nothing useful.
 void describe(Ranks& ranks, Rank rank, std::uint64_t number, std::size_t elements) {
   std::vector<float> values(elements);
   const Plan plan = plan_of(all_reduce_of(values), ranks.size(), 4096);
@@ -63,7 +64,7 @@ TEST(Failures, ALateRankFailsAtOnceAndLaterCallsAreRight) {
   for (int i = 0; i < 5; ++i) expect_sums(ranks);
 }
 
-// Peers pass on with whom it began. What a page says may be anything.
+// Peers pass on the rank at which the failure began. The contents of a page may be anything.
 TEST(Failures, TheRankWhoseDeadlineItWasIsNamedAtSecondHand) {
   for (const Rank culprit : {Rank{2}, Rank{77}}) {
     Ranks ranks(3);
@@ -98,7 +99,8 @@ TEST(Failures, ARankThatWasGivenUpHearsThatItIsMeant) {
   EXPECT_THAT(status.c_str(), HasSubstr("was this process stopped?"));
 }
 
-// A peer's death is found beside the arena. The rank that finds it names the dead one to others.
+// A peer's death is found outside the arena. The rank that finds it names the dead rank to the
+// others.
 TEST(Failures, TheRankThatIsDeadIsNamedToOthers) {
   Ranks ranks(3);
   ranks.hear(Status::error(StatusCode::kPeerLost, "rank 1: rank 2 is dead"), 2);

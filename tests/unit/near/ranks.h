@@ -40,14 +40,14 @@ class Ranks {
 
   Instant now() const { return {now_ns_.load()}; }
   void advance(Duration by) { now_ns_ += by.count(); }
-  // What all ranks hear of their peers.
+  // Makes all ranks hear this status about their peers.
   void hear(const Status& status, Rank about = kNoRank) {
     about_ = about;
     heard_ = std::make_unique<Status>(status);
     told_ = heard_.get();
   }
 
-  // On all ranks at the same time, or on some.
+  // Runs `body` on all ranks at the same time, or on some.
   void each(const std::function<void(Rank)>& body) {
     std::vector<Rank> all(static_cast<std::size_t>(size()));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Rank>(i);
@@ -80,7 +80,7 @@ class Ranks {
     return told == nullptr ? Status() : *told;
   }
 
-  // As of a file: a child of a fork shares it.
+  // Shared pages, as of a file: a forked child shares them.
   class SharedPages {
    public:
     explicit SharedPages(std::size_t bytes)

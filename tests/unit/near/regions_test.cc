@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using collective::OperationSpec;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kElements = 600'000;  // more than a chunk of a direct call
+constexpr std::size_t kElements = 600'000;  // more than one chunk of a direct call
 
 using Owned = std::vector<std::shared_ptr<Region>>;
 
@@ -149,7 +149,7 @@ TEST(DirectCall, MayUseAnotherRegionOnEachRank) {
   EXPECT_EQ(ranks.caller(1).counters().direct, 1u);
 }
 
-// Some ranks' memory is shared, others' is not, or a part of a tensor is not: all take slots.
+// If some ranks' memory is not shared, or a part of a tensor is not, all ranks use slots.
 TEST(DirectCall, IsNotWhereARankHasItsTensorElsewhere) {
   Ranks ranks(3);
   Owned a = allocate(ranks);
@@ -191,8 +191,8 @@ TEST(DirectCall, MemoryMayOutliveItsRanks) {
   a.clear();
 }
 
-// The peer has posted all steps, but has given the call up by then: its caller may have changed
-// what this rank read.
+// The peer has posted all steps, but has given up the call by then. So its caller may have changed
+// the memory that this rank read.
 TEST(DirectCall, FailsWhereAPeerLeftItWhileItsTensorWasRead) {
   Ranks ranks(2);
   const Owned a = allocate(ranks);
@@ -203,7 +203,7 @@ TEST(DirectCall, FailsWhereAPeerLeftItWhileItsTensorWasRead) {
   peer.what = plan.what();
   peer.count = plan.count;
   peer.condition = 0;
-  peer.from = peer.to = 1;  // the number of the call that allocated
+  peer.from = peer.to = 1;  // number of the call that allocated the memory
   peer.from_at = peer.to_at = 0;
   ranks.line(1).gave_up = 2;
   ranks.line(1).progress = progress_of(2, 1000);

@@ -83,7 +83,7 @@ TEST(MetricsServer, RefusesOtherRequests) {
   const std::string& address = (*server)->address();
   EXPECT_THAT(ask(address, "POST /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 405"));
   EXPECT_THAT(ask(address, "GET /etc/passwd HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
-  // More than a request may have, and no end of it
+  // More bytes than a request may have, and no end of the request.
   EXPECT_EQ(ask(address, std::string(100'000, 'x')), "");
 }
 
@@ -93,7 +93,7 @@ TEST(MetricsServer, SilentVisitorsAreHungUpOn) {
   EXPECT_THAT(scrape((*server)->address()), HasSubstr("leeway_build_info"));
 }
 
-// Connections that say nothing, from this address of the loopback network.
+// Connections from this loopback address that send nothing.
 class SilentVisitors {
  public:
   SilentVisitors(const std::string& address, const char* from, int count) {
@@ -144,7 +144,7 @@ TEST(MetricsServer, ShowsACommunicatorsRanks) {
       ASSERT_TRUE(comm.ok()) << comm.status().c_str();
       std::vector<float> values(1000, 1.0f);
       ASSERT_TRUE((*comm)->all_reduce(std::span(values)).ok());
-      std::this_thread::sleep_for(300ms);  // a snapshot is taken, and nothing happens after it
+      std::this_thread::sleep_for(300ms);  // a snapshot is taken, and nothing happens afterwards
       if (rank == 0) text = scrape(address);
       ASSERT_TRUE((*comm)->barrier().ok());
     });

@@ -51,7 +51,7 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
   EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
 }
 
-// A group's communicators, those of its own that carry its near calls and lanes, a subgroup.
+// A group's communicator, those that carry its near calls and lanes, and a subgroup.
 TEST_F(OperatorLogLines, AProcessThatDiesIsOneLineInAllCommunicators) {
   for (const char* const name : {"world/datagrams", "pair"}) {
     driving::ChannelView channel = snapshot_.channels[0];
@@ -90,7 +90,7 @@ TEST_F(OperatorLogLines, CommunicatorsOfOneNameAreToldApart) {
   snapshot_.channels.push_back(snapshot_.channels[0]);
   snapshot_.channels[1].epoch = 2;
   look();
-  peer().state = PeerState::gone;  // in the first channel alone
+  peer().state = PeerState::gone;  // only in the first channel
   EXPECT_THAT(look(), HasSubstr("rank 2 left"));
   EXPECT_EQ(look(), "");
 }

@@ -27,7 +27,7 @@ std::string scratch(const char* name) {
   return (std::filesystem::path(::testing::TempDir()) / name).string();
 }
 
-// Each record as RFC 7464 has it: RS, JSON, line feed.
+// Reads records in the format of RFC 7464: RS, JSON, line feed.
 std::vector<json> records_of(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -46,7 +46,7 @@ std::vector<json> records_of(const std::string& path) {
   return records;
 }
 
-// Checks what the qlog schema (main 0.3, QUIC events 0.3) asks of each record.
+// Checks each record against the qlog schema (main 0.3, QUIC events 0.3).
 void validate(const std::vector<json>& records) {
   ASSERT_FALSE(records.empty());
   EXPECT_EQ(records[0].at("qlog_version"), "0.3");

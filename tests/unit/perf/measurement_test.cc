@@ -17,7 +17,7 @@ Settings small_settings(Operation operation) {
   return settings;
 }
 
-// Rank 0's row after all ranks measured together.
+// Returns rank 0's row after all ranks measured together.
 Row measure_inproc(int ranks, const Settings& settings, std::size_t bytes,
                    const Options& options = {}) {
   auto communicators = Communicator::create_inproc(ranks, options);
@@ -90,7 +90,8 @@ TEST(Measure, RoundingCodecIsMeasuredNotCompared) {
   settings.collective.codec = Codec::nvfp4;
   const Row row = measure_inproc(3, settings, 100000);
   EXPECT_FALSE(row.out_of_place.wrong.has_value());
-  // Two encodings at some 20 dB each, of a uniform distribution; nothing like a loss.
+  // The error of two encodings of a uniform distribution, at some 20 dB each. Loss would look quite
+  // different.
   EXPECT_GT(row.out_of_place.nmse, 1e-4);
   EXPECT_LT(row.out_of_place.nmse, 0.1);
   EXPECT_EQ(row.codec_used, "nvfp4");
@@ -110,7 +111,7 @@ TEST(Measure, WithoutLossAndRoundingThereIsNoNoise) {
   EXPECT_FALSE(row.gradient_to_noise.has_value());
 }
 
-// The table cut what stood behind a longer name.
+// Once the table cut the text behind a longer name.
 TEST(Measure, NamesOfReductionsFitTheirColumn) {
   for (int i = 0; i < kReduceOpCount; ++i)
     EXPECT_LE(column_name(static_cast<ReduceOp>(i)).size(), 6u);
@@ -121,8 +122,8 @@ TEST(Measure, NamesOfReductionsFitTheirColumn) {
   EXPECT_EQ(row.out_of_place.wrong, 0);
 }
 
-// One datagram has one owner: two contributions to it, and its result to two. What confirms them
-// may come with the next call.
+// One datagram has one owner: two contributions go to it, and its result goes to two ranks.
+// Confirmations may come with the next call.
 TEST(Measure, CallsBackToBackSayWhatTheyCost) {
   Settings settings = small_settings(Operation::all_reduce);
   settings.back_to_back = 50;

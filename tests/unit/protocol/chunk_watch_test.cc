@@ -64,7 +64,7 @@ TEST_F(InOrder, TwiceAsManyMustComeAsAnyPacketWasOvertakenBy) {
 
 TEST_F(InOrder, WhatComesInNoOrderTellsNothing) {
   come(100);
-  come(60);  // overtaken by 40: 80 others would have to come
+  come(60);  // overtaken by 40 packets: 80 later ones would have to come
   for (std::uint32_t i = 101; i < 320; ++i) EXPECT_EQ(come(i), kNothing) << i;
 }
 
@@ -77,14 +77,14 @@ TEST_F(InOrder, PositionsBeyondTheFlowTellNothing) {
 
 TEST_F(InOrder, TheRestTakesAsLongAsThePaceSays) {
   EXPECT_EQ(watch_.rest(now_), Duration::max());
-  come(0);  // eager, long before the gate opens
+  come(0);  // eager packets, long before the gate opens
   for (std::uint32_t i = 4; i <= 60; ++i)
     watch_.on_packet(now_ = Instant{0} + 1s + i * 10us, {i}, {i});
   EXPECT_EQ(watch_.rest(now_), 2600us);
 }
 
-// A sender's own order, of which a tenth is lost. What is told has left, each packet once, and not
-// long ago.
+// Follows a sender's own order with a tenth of the packets lost. The watch must report each lost
+// packet once, after it has left and soon.
 void follow_cursor(const PacketGrid& grid, std::uint64_t key, PacketCursor cursor) {
   ChunkWatch watch(grid, key);
   std::mt19937 random(7);
@@ -113,7 +113,7 @@ void follow_cursor(const PacketGrid& grid, std::uint64_t key, PacketCursor curso
 TEST(ChunkWatch, FollowsASendersOrder) {
   for (std::uint64_t key = 1; key <= 20; ++key) {
     SCOPED_TRACE(key);
-    const PacketGrid grid(187, 1, 1);  // its last chunk is a short one
+    const PacketGrid grid(187, 1, 1);  // the last chunk is a short one
     follow_cursor(grid, key, {grid, {.rotation = key, .inner = key}, nullptr});
     const PacketGrid small(187, 4096, 4);  // packets of 16 KiB, eight in a chunk
     follow_cursor(small, key, {small, {.rotation = key, .inner = key}, nullptr});
@@ -128,7 +128,7 @@ TEST(ChunkWatch, FollowsAReductionsOrder) {
   follow_cursor(grid, 9, {grid, {.inner = 9}, &queue});
 }
 
-// A peer may say what it likes. What is told is of the flow.
+// A peer may claim anything. The watch must report only packets of the flow.
 TEST(ChunkWatch, NeverTellsOfPacketsThatTheFlowHasNot) {
   std::mt19937 random(3);
   for (int turn = 0; turn < 50; ++turn) {

@@ -1,4 +1,4 @@
-// How long an endpoint waits before it says or asks something again.
+// How long an endpoint waits before it repeats a datagram or a question.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,12 +20,13 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using testing::type_of;
 
-// A path known to lose much carries copies of every END, which fail or arrive together.
+// On a path known to lose much, an END has several copies. They fail or arrive together, so they
+// are one try.
 TEST(EndpointBackOff, CopiesOfAnEndAreOneTry) {
   GroupOptions options{.size = 2};
   options.faults.loss = 0.3;
   EngineGroup group(options);
-  for (int i = 0; i < 5; ++i) {  // to learn that the path is lossy
+  for (int i = 0; i < 5; ++i) {  // until the rank knows that the path is lossy
     FloatAllReduce call(2, 20000);
     call.submit_all(group);
     ASSERT_TRUE(call.finish(group));
@@ -54,8 +55,8 @@ TEST(EndpointBackOff, CopiesOfAnEndAreOneTry) {
   EXPECT_EQ(copies, (std::vector{3, 3, 3, 3, 3})) << "the peer may be late";
 }
 
-// A burst of losses is long in datagrams. Where one leaves a second, it would last for as many
-// seconds: 36 and 33 where each try is one datagram.
+// The length of a burst of losses is a number of datagrams. If one datagram leaves each second, the
+// burst lasts as many seconds: 36 and 33 if each try is one datagram.
 TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
   for (const auto type : {wire::PacketType::repair, wire::PacketType::report}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
@@ -72,7 +73,7 @@ TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
   }
 }
 
-// Copies leave before data. On a slow line they alone were more than the pace, for ever.
+// Copies leave before data. On a slow line, copies alone once exceeded the pace, for ever.
 TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
   for (const bool waits : {false, true}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
@@ -97,8 +98,8 @@ TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
   }
 }
 
-// A time-out that was doubled while round trips were taken for short must not be doubled again once
-// they are known: a round would last longer than its deadline.
+// A time-out was doubled while round trips were believed to be short. It must not be doubled again
+// once they are known; otherwise a round would last longer than its deadline.
 TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     GroupOptions options{.size = 4, .delay = 250ms, .seed = seed};
@@ -111,8 +112,8 @@ TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   }
 }
 
-// A path that carries short datagrams only answers each request with an END at once. Without
-// patience the requests follow each other every round trip, and use up their numbers.
+// A path that carries short datagrams only answers each request with an END at once. Without a
+// back-off, requests would follow each other every round trip, and use up their numbers.
 TEST(EndpointBackOff, RequestsOfWhichNothingComesBecomeRare) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 10us});
   bool narrow = true;

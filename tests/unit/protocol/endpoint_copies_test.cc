@@ -1,4 +1,4 @@
-// Copies of short flows in place of repair (WIRE 2.12): who sends them, and what receivers make of
+// Copies of short flows in place of repair (WIRE 2.12): when they are sent, and how receivers treat
 // them.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::type_of;
 constexpr std::size_t kShort = 600;    // elements: a packet for either of two owners
 constexpr std::size_t kLonger = 1300;  // two packets
 
-// Ranks whose links have lost a tenth of their data, and lose nothing from now on.
+// Ranks whose links have lost a tenth of their data so far, and lose nothing from now on.
 struct LossyGroup {
   explicit LossyGroup(int size = 2, bool paced = true) : group({.size = size, .paced = paced}) {
     int count = 0;
@@ -80,7 +80,7 @@ TEST(EndpointCopies, TheLastOneEndsThePass) {
   }
 }
 
-// The end mark of the last copy counts although its packet has come before.
+// The end mark of the last copy counts, although its packet has come before.
 TEST(EndpointCopies, TheEndOfTheLastOneIsHeardWhereItsPacketIsHeld) {
   LossyGroup ranks;
   const auto requests = ranks.counters(1).requests_sent;
@@ -115,7 +115,8 @@ TEST(EndpointCopies, TheyTakeOnePlaceWhereTheyComeTooEarly) {
   EXPECT_EQ(ranks.counters(1).early_dropped, dropped);
 }
 
-// A burst of losses on the way to one rank is to hit one copy, where other ranks wait as well.
+// A burst of losses on the way to one rank should hit only one copy. So copies are spread out if
+// datagrams to other ranks wait as well.
 TEST(EndpointCopies, TheyLeaveBehindWhatOtherRanksAreSent) {
   LossyGroup ranks(3);
   std::vector<Rank> order;
@@ -158,7 +159,8 @@ TEST(EndpointCopies, NoneLeaveWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().data_sent, 2u);
 }
 
-// Four packets to each of 17 ranks are more than 64: copies would take longer than asking again.
+// Four packets to each of 17 ranks are more than 64. Copies would take longer than a repair
+// request.
 TEST(EndpointCopies, NoneLeaveToManyRanks) {
   constexpr int kRanks = 18;
   LossyGroup ranks(kRanks);

@@ -17,7 +17,8 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using wire::FlowKind;
 
-constexpr std::size_t kEarlyCount = 200'000;  // elements: 284 packets a shard of two, five chunks
+// Elements: 284 packets for each of two shards, five chunks.
+constexpr std::size_t kEarlyCount = 200'000;
 
 // Two ranks; a first pass takes many round trips, since few datagrams may be in flight.
 struct LongPass {
@@ -28,7 +29,8 @@ struct LongPass {
     return options;
   }
   ::testing::AssertionResult run() { return FloatAllReduce::run(group, kEarlyCount); }
-  // Drops these packets of rank 0's contribution when they first leave. Notes what leaves of it.
+  // Drops these packets of rank 0's contribution when they first leave. Records which packets
+  // leave.
   void lose(const std::set<std::uint32_t>& lost) {
     group.filter = [this, lost](Rank from, Rank, ByteSpan datagram) {
       const auto header = data_header_of(datagram);
@@ -37,7 +39,7 @@ struct LongPass {
       return header->attempt > 0 || !lost.contains(header->index.value);
     };
   }
-  // Index in `sent` of the first answer with this packet. Its size if there is none.
+  // Index in `sent` of the first answer with this packet. The size of `sent` if there is none.
   std::size_t answer(std::uint32_t index) const {
     const auto is_it = [&](const wire::DataHeader& header) {
       return header.attempt > 0 && header.index.value == index;
@@ -74,8 +76,8 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
-// A packet is sent again after a step of 16, as many packets behind it, and a window in flight, and
-// not only when its chunk of 64 is over.
+// A packet is sent again soon, and not only when its chunk of 64 is over. It takes a step of 16
+// packets, 16 packets that overtook it, and a window in flight.
 TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   LongPass pass;
   pass.lose({});
@@ -89,8 +91,8 @@ TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   }
 }
 
-// The answer would come when the pass is over: parity, or a request for all that is missing,
-// serves.
+// The answer would come when the pass is over. Then parity, or a request for everything missing,
+// serves as well.
 TEST(EndpointEarlyRepair, NothingIsAskedForShortlyBeforeTheEnd) {
   LongPass pass;
   pass.lose({});
@@ -110,7 +112,8 @@ TEST(EndpointEarlyRepair, OnlyWhereThePaceIsHeld) {
   EXPECT_GT(pass.answer(20), pass.last_of_first_pass());
 }
 
-// The early request or its answer may be lost, too: what is missing in the end is asked for again.
+// The early request or its answer may be lost, too. Packets still missing after the pass are asked
+// for again.
 TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
   LongPass pass;
   std::size_t answers = 0;
@@ -124,7 +127,7 @@ TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
   EXPECT_GT(answers, 12u);
 }
 
-// A keyed peer's: results of chunks that are not reduced yet must not leave as if they were.
+// A peer with keys asks for results of chunks that are not reduced yet. They must not be sent.
 TEST(EndpointEarlyRepair, WhatHasNotLeftYetIsNotSentAgain) {
   LongPass pass;
   bool asked = false;

@@ -73,7 +73,7 @@ TEST(EndpointGate, EarlyDataOfMoreOperationsThanTheOtherSideKeepsWaits) {  // WI
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
-// WIRE 1.2. Under loss, so that repairs are looked at too.
+// WIRE 1.2. There is loss, so that repairs are checked, too.
 TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   for (const bool sum_payloads : {true, false}) {
     GroupOptions options{.size = 3, .sum_payloads = sum_payloads};
@@ -94,7 +94,7 @@ TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   }
 }
 
-// WIRE 1.2. Rank 1 is reached through memory, rank 2 is not: payloads for both are right.
+// WIRE 1.2. Rank 1 is reached through memory, and rank 2 is not. Payloads for both are right.
 TEST(EndpointChecksum, CoversPayloadsToThoseWhoseLinkMayDamageThem) {
   GroupOptions options{.size = 3};
   options.faults.loss = 0.1;
@@ -137,8 +137,8 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
   }
 }
 
-// A report is a datagram that the other side may have to report: with windows of a few datagrams
-// they once answered each other until the deadline and left no credit for data.
+// A report is a datagram, which the other side may have to report in turn. With windows of a few
+// datagrams, reports once answered each other until the deadline, and left no credit for data.
 TEST(EndpointWindow, ReportsOfTinyWindowsDoNotAnswerEachOther) {
   for (const std::size_t datagrams : {2, 3, 4, 7}) {
     EngineGroup group(GroupOptions{.size = 2, .window_bytes = datagrams * 1472});
@@ -234,8 +234,8 @@ TEST(EndpointLate, WhatComesAfterSettlingIsCountedAndNotUsed) {
     held = testing::copy_of(datagram);
     return false;
   };
-  // Rank 2 sends nothing to rank 0 for a while, so that the operation is still open when the late
-  // packet comes.
+  // Rank 2 sends nothing to rank 0 for a while, so the operation is still open when the late packet
+  // comes.
   FloatAllReduce call(3, 20000, bounded(0.5, 10s));
   call.submit(group, 0);
   call.submit(group, 1);

@@ -1,4 +1,4 @@
-// Leaving: nobody goes on waiting for a rank that left, and nobody stays for ever for one that does
+// Leaving: no rank goes on waiting for one that left, and no rank stays for ever for one that does
 // not answer.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ bool is_goodbye(ByteSpan datagram) {
   return type_of(datagram) == PacketType::goodbye;
 }
 
-// Ranks that leave, and are deaf and dumb once they have.
+// Ranks that leave. Once they have left, they neither hear nor send.
 class Leaving : public ::testing::Test {
  protected:
   void make(int size, bool multicast = false, std::uint64_t seed = 1) {
@@ -92,7 +92,7 @@ TEST_F(Leaving, TakesNoLongerThanAQuietTime) {
   EXPECT_LE(goodbyes_, 12) << "one to each peer, and none to those who had left";
 }
 
-// A question and a good-bye, where nobody wants anything more.
+// One question and one good-bye, if no peer wants anything more.
 TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
   make_and_reduce(4);
   run_until([] { return false; }, 50ms);
@@ -103,7 +103,7 @@ TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
   EXPECT_LT(group_->now() - start, 3 * round_trip);
 }
 
-// The question or the answer may be lost. Then leaving takes until everything is quiet.
+// The question or the answer may be lost. Then a rank leaves only when everything is quiet.
 TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   make_and_reduce(2);
   run_until([] { return false; }, 50ms);
@@ -114,7 +114,7 @@ TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   EXPECT_GE(group_->now() - start, 8 * endpoint(1).slowest_timeout());
 }
 
-// It has not opened the call that another has ended, and might lack something of it.
+// The peer has not opened the call that another one has ended, so it might lack something of it.
 TEST_F(Leaving, APeerThatIsBehindIsNotContent) {
   make_and_reduce(3);
   run_until([] { return false; }, 50ms);
@@ -155,7 +155,7 @@ TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
   EXPECT_GT(lost, 20);
 }
 
-// All that it says after its good-bye is the good-bye: the number in an answer shows which was
+// After its good-bye a rank sends only good-byes. The number in an answer shows which datagram was
 // heard.
 TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   make_and_reduce(2);
@@ -166,7 +166,7 @@ TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   };
   endpoint(0).say_goodbye(group_->now());
   for (int i = 0; i < 5; ++i) {
-    endpoint(1).probe_all();  // which wants a report
+    endpoint(1).probe_all();  // a probe, which wants a report
     run_until([] { return false; }, 1ms);
     EXPECT_FALSE(gone_[0]);
   }
@@ -183,7 +183,7 @@ TEST_F(Leaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
   EXPECT_TRUE(run_until([&] { return gone_[0] && gone_[2]; }, 200ms));
 }
 
-// It has one owner, in turn, and two ranks that are strangers to each other.
+// The call has one owner, in turn, and two ranks that exchange no packets.
 TEST_F(Leaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   for (int earlier = 0; earlier < 3; ++earlier) {
     make_and_reduce(3);
@@ -204,7 +204,8 @@ TEST_F(Leaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   }
 }
 
-// They may be there and have had nothing to say: they are told several times, but not for seconds.
+// The peers may be there and have had nothing to say. They are told several times, but not for
+// seconds.
 TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   make(3);
   group_->freeze(1);
@@ -214,8 +215,8 @@ TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   EXPECT_TRUE(run_until([&] { return gone_[0]; }, 1s));
 }
 
-// The sender of a small message is done once it is on its way. Its receiver is served even so, here
-// after an outage of many time-outs.
+// The sender of a small message is done once the message is under way. It serves the receiver all
+// the same, here after an outage of many time-outs.
 TEST_F(Leaving, WhoStillLacksAMessageIsServedFirst) {
   make(2);
   std::vector<float> out(100, 2.0f), in(100);
@@ -251,16 +252,16 @@ TEST_F(Leaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
   EXPECT_EQ(call.requests()[1]->status.code(), StatusCode::kPeerLost);
 }
 
-// Links that lose in bursts which end with packets and not with time, as netem's gemodel: quiet is
-// no sign of content there. With good-byes that are said once, 28 of 1000 such groups had a call
-// that waited for its deadline.
+// Links that lose in bursts which end with packets and not with time, as netem's gemodel: there,
+// quiet does not mean that peers are content. When each good-bye was sent once, 28 of 1000 such
+// groups had a call that waited for its deadline.
 TEST_F(Leaving, NobodyWaitsInVainUnderBursts) {
   for (const bool multicast : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
       make(4, multicast, seed);
       std::mt19937 random(static_cast<std::uint32_t>(seed));
       const auto chance = [&](double probability) { return random() < probability * 0x1p32; };
-      std::array<bool, 4> bad{};  // the link to each rank
+      std::array<bool, 4> bad{};  // by rank: the link to it is in its bad state
       passes_ = [&](Rank, Rank to, ByteSpan) {
         const bool lost = bad[to];
         bad[to] = lost ? !chance(0.09) : chance(0.01);

@@ -30,7 +30,7 @@ class Liveness : public ::testing::Test {
   void kill(Rank rank) { group_.freeze(rank); }
   Endpoint& endpoint(Rank rank) { return group_.engine(rank).endpoint(); }
 
-  // The survivors reduce; how long that took the slowest of them.
+  // The survivors reduce. Returns how long the slowest of them took.
   Duration reduce(FloatAllReduce& call, Duration limit = 100s) {
     const Instant start = group_.now();
     for (Rank rank = 0; rank < kVictim; ++rank) call.submit(group_, rank);
@@ -117,7 +117,8 @@ TEST_F(Liveness, OneWhoComesBackIsToldAndAllItsCallsSayWhy) {
   EXPECT_EQ(endpoint(kVictim).counters().peers_given_up, 0u);
 }
 
-// The pause is a round trip to it, and all it knows: waits that are reckoned in those took minutes.
+// The pause looks like a round trip to the rank, and is all that it knows. Waits that were
+// multiples of it once took minutes.
 TEST_F(Liveness, OneWhoWasGivenUpLeavesAtOnce) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));

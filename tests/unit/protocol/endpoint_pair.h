@@ -1,5 +1,5 @@
-// Two bare endpoints, operations without contents, and a clock that tests turn by hand: the
-// protocol without collective::Engine.
+// Two bare endpoints, operations without contents, and a hand clock: the protocol without
+// collective::Engine.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace leeway::protocol {
 
-// An operation whose packets hold nothing but zeros. Writes down what it is told.
+// An operation whose packets hold only zeros. Records the calls that it gets.
 class FakeClient final : public RoundClient {
  public:
   static constexpr std::uint32_t kPayloadBytes = 100;
 
-  // Packets that go to and come from the other side, in whichever phases the plan has.
+  // Number of packets to and from the other side, in each phase that the plan has.
   FakeClient(std::uint32_t out, std::uint32_t in) : out_(out), in_(in) {}
 
   schedule::PacketGrid outgoing(FlowKind, Rank peer) const override { return grid(out_, peer); }
@@ -45,7 +45,7 @@ class FakeClient final : public RoundClient {
   bool done() const { return events.find("done") != std::string::npos; }
   bool closed() const { return events.find("closed") != std::string::npos; }
 
-  RoundPlan plan;                       // plan of the round that it is open for
+  RoundPlan plan;                       // plan of its open round
   std::vector<std::uint32_t> sent;      // indices, repairs included
   std::vector<std::uint32_t> accepted;  // indices
   std::string events;
@@ -81,7 +81,7 @@ class EndpointPair {
   Endpoint& operator[](Rank rank) { return *endpoints_[rank]; }
   Instant now() const { return now_; }
 
-  // A collective of one phase; both ranks' `client`s must agree.
+  // A collective of one phase. Both ranks must give clients that agree.
   RoundPlan collective(Delivery::Kind delivery = Delivery::Kind::exact,
                        Duration deadline = std::chrono::seconds(10)) const {
     RoundPlan plan;
@@ -112,7 +112,7 @@ class EndpointPair {
     return round;
   }
 
-  // Turns the clock on, handing over what arrives and waking who wants to be.
+  // Moves the clock on, delivers what arrives, and wakes the endpoints that are due.
   void pass(Duration time) {
     const Instant end = now_ + time;
     for (pump(); next_event() <= end; pump()) {

@@ -75,7 +75,8 @@ TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
   EXPECT_EQ(a.sent.size(), 50u) << "what came early was kept";
 }
 
-// Data that the other side cannot keep would be lost, and nobody asks for it under best effort.
+// Data that the other side cannot buffer would be lost, and under best effort they are not asked
+// for.
 TEST_F(Pair, OfManyOperationsNoMoreGoesOutThanTheOtherSideKeeps) {  // WIRE 2.4
   constexpr int kOperations = 12;
   std::vector<FakeClient> senders(kOperations, FakeClient(1, 0));
@@ -181,7 +182,7 @@ TEST_F(Pair, WithNothingOpenNobodyWakes) {
   EXPECT_EQ(pair_[0].next_wake(), std::nullopt);
 }
 
-// A packet after a long silence starts the back-off anew: the next loss is not waited for as long.
+// A packet after a long silence resets the back-off, so the next loss is repaired sooner.
 TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
   bool silent = true;
   pair_.filter = [&](Rank from, ByteSpan datagram) {
@@ -209,8 +210,8 @@ TEST_F(Pair, AnExactOperationThatOpensAfterThePeerLeftWaitsForNoTimeOut) {
   EXPECT_LE(a.done_at, opened + pair_[0].link(1).quiet_time(false));
 }
 
-// A small window makes reports frequent, and loss makes three copies of those to a rank that
-// leaves.
+// A small window makes reports frequent. Because of loss, a rank that leaves gets three copies of
+// each.
 TEST(PairWithASmallWindow, RanksThatHaveBothLeftDoNotAnswerEachOther) {  // WIRE 6.5
   EndpointPair pair(8);
   int datagrams = 0;

@@ -18,9 +18,10 @@ using testing::forge_data;
 using testing::GroupOptions;
 using testing::type_of;
 
-constexpr std::size_t kParityCount = 100'000;  // elements: 142 packets a shard of two, two codes
+// Elements: 142 packets for each of two shards, two codes.
+constexpr std::size_t kParityCount = 100'000;
 
-// Two ranks whose links have lost enough for parity, without losing anything from now on.
+// Two ranks whose links have lost enough for parity, and lose nothing from now on.
 struct CodedPair {
   explicit CodedPair(bool paced = true) : group(options(paced)) {
     bool lose = true;
@@ -47,7 +48,8 @@ TEST(EndpointParity, MakesGoodWhatIsLostWithoutARequest) {
   CodedPair pair;
   const auto requests = pair.counters(1).requests_sent;
   const auto recovered = pair.counters(1).recovered;
-  const std::set<std::uint32_t> lost{3, 77, 78, 141};  // in both halves; the last packet is shorter
+  // Lost in both halves; the last packet is shorter.
+  const std::set<std::uint32_t> lost{3, 77, 78, 141};
   pair.group.filter = [&](Rank, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     return to != 1 || !header || header->attempt > 0 || !lost.contains(header->index.value);
@@ -71,7 +73,7 @@ TEST(EndpointParity, NoneIsSentWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().parity_sent, 0u);
 }
 
-// Only packets that parity cannot rebuild are asked for.
+// Receivers ask only for packets that parity cannot rebuild.
 TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
   CodedPair pair;
   const auto repairs = pair.counters(0).repairs_sent;
@@ -96,7 +98,7 @@ TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
   EXPECT_EQ(pair.counters(1).recovered - recovered, 2u);
 }
 
-// A packet that parity was thought to replace comes after all, and takes its place.
+// A packet that parity was expected to replace comes after all, and takes its place.
 TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
   std::uint64_t recovered = 0;
   std::uint64_t unused = 0;
@@ -141,7 +143,7 @@ TEST(EndpointParity, AllOfItMayBeLost) {
   EXPECT_GT(ends, 6);
 }
 
-// A keyed peer's: of a wrong length, or of a round that has none.
+// Parity from a peer with keys, of a wrong length or for a round without parity.
 TEST(EndpointParity, WhatDoesNotFitThePlanIsRefused) {
   for (const bool paced : {true, false}) {
     EngineGroup group(CodedPair::options(paced));

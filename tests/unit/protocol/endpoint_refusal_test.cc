@@ -1,5 +1,5 @@
-// Datagrams that nobody of the group would send, or not now. Refused or ignored, counted, and
-// without any effect.
+// Datagrams that no rank of the group would send, or not now. They are refused or ignored, counted,
+// and have no effect.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ class Intruder : public ::testing::Test {
   const EndpointCounters& counters() const { return group_.engine(0).endpoint().counters(); }
   wire::DataHeader plausible() const {
     wire::DataHeader header;
-    header.flow_packets = 29;  // 20000 elements, half of them ours, 352 a packet
+    header.flow_packets = 29;  // 20000 elements, of which this rank owns half, 352 in a packet
     header.tag_digest = digest_;
     return header;
   }
@@ -232,7 +232,7 @@ TEST(EndpointReports, ClaimsOfMoreThanWasSentAreCountedAndIgnored) {
 }
 
 // A round below `opened_below` that a report does not list is closed at the reporter (WIRE 3.4): a
-// number that was made up ended every open operation.
+// forged number once ended every open operation.
 TEST(EndpointReports, NumbersThatJumpEndNoOperation) {
   for (const bool messages : {false, true}) {
     EngineGroup group(GroupOptions{.size = 2});
@@ -294,8 +294,8 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   EXPECT_TRUE(call.finish(group, 1s));
 }
 
-// A barrier has no reduce half. What a peer sends of that half, with the right digest, has no flow
-// here.
+// A barrier has no reduce half. Data that a peer sends for that half, with the right digest, belong
+// to no flow here.
 TEST(EndpointHalves, OnesThatTheOperationHasNotAreRefused) {
   EngineGroup group(GroupOptions{.size = 2});
   const collective::OperationSpec barrier{.kind = collective::OperationKind::barrier};
@@ -357,7 +357,7 @@ TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
     pair.pass(round_trip / 16);  // ten round trips in all
   }
   EXPECT_GE(answers, 10u);
-  // Besides, every quarter of the window is reported.
+  // In addition, every quarter of the window is reported.
   EXPECT_LE(answers, 10u * limits::kProbeAnswersPerRoundTrip + kFlood / 16 + 2);
   const std::uint64_t before = answers;
   Bytes probe(wire::kPrefixBytes);
@@ -369,8 +369,8 @@ TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
   EXPECT_GE(answers, before + 1) << "the last one is answered";
 }
 
-// Genuine datagrams with random bytes changed and the checksum made to fit, while operations run:
-// an authentic peer gone mad. Nothing may crash or hang; sanitizers watch the memory.
+// While operations run, random bytes of genuine datagrams are changed, and the checksum is made to
+// fit. Nothing may crash or hang; sanitizers watch the memory.
 TEST(EndpointFuzz, AuthenticNonsenseNeitherCrashesNorHangs) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
     EngineGroup group(GroupOptions{.size = 3});

@@ -1,5 +1,5 @@
-// Losses, copies and overtakings, one kind of datagram at a time: what must be whole becomes whole,
-// and is summed once.
+// Losses, copies and overtakings, one kind of datagram at a time. Exact data must become complete,
+// and are summed once.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -210,7 +210,7 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   }
 }
 
-// Its ENDs, repeated more and more rarely, came before there was anything they could end.
+// The peer's ENDs came, more and more rarely, before there was an operation that they could end.
 TEST(EndpointEnd, IsRepeatedSoonForAPeerThatOpensLate) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 1ms});
   bool opened = false;
@@ -252,7 +252,7 @@ TEST(EndpointReorder, OvertakingChangesNothing) {
   EXPECT_EQ(call.report(0).loss, 0.0);
 }
 
-// The network may do anything; every data datagram that arrives is still counted exactly once.
+// The network may do anything. Every data datagram that arrives must still be counted exactly once.
 TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GroupOptions options{.size = 4, .seed = seed};

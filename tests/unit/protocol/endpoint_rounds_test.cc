@@ -54,7 +54,7 @@ TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
-// In a broadcast, nothing but reports and requests goes from the rank that waits to the root.
+// In a broadcast, the waiting rank sends the root only reports and requests.
 class Behind : public ::testing::Test {
  protected:
   Request& broadcast(Rank rank, Duration deadline) {
@@ -67,7 +67,7 @@ class Behind : public ::testing::Test {
   void pass(Duration time) {
     group_.run_until([] { return false; }, time);
   }
-  // The caller of rank 1 is told soon that rank 0 has given the operation up.
+  // Expects that rank 1's caller is told soon that rank 0 has given up the operation.
   void expect_left(const Request& request) {
     EXPECT_TRUE(group_.run_until([&] { return request.done; }, 1s)) << "waits for its deadline";
     EXPECT_EQ(request.status.code(), StatusCode::kDeadlineExceeded) << request.status.text();
@@ -107,7 +107,7 @@ TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
   expect_left(waiting);
 }
 
-// Few elements are sent from a copy: the root's call is over long before its deadline ends the
+// Few elements are sent from a copy, so the root's call is over long before its deadline ends the
 // round.
 TEST_F(Behind, WhoLacksWhatTheRootNoLongerSendsIsTold) {
   bool mended = false;
@@ -124,7 +124,8 @@ TEST_F(Behind, WhoLacksWhatTheRootNoLongerSendsIsTold) {
   expect_left(waiting);
 }
 
-// Each of two ranks is in an operation that the other has left, and in both for a third rank.
+// Each of two ranks is in an operation that the other has left. In both operations they wait for a
+// third rank.
 TEST(EndpointRounds, ReportsAboutWhatWasLeftDoNotAnswerEachOther) {
   EngineGroup group(network(3));
   FloatAllReduce patient(3, 20000, exact(10s)), hasty(3, 20000, exact(50ms));
@@ -235,8 +236,8 @@ TEST_F(Messages, ALargeOneWaitsForItsReceiverAndASmallOneDoesNot) {
   EXPECT_EQ(large_in, large);
 }
 
-// A receive hears that the send which it waits for was given up, whichever was called first, and
-// the next two meet.
+// A receive must hear that its send was given up, whichever was called first. The next two must
+// meet.
 TEST_F(Messages, ASendThatIsGivenUpEndsItsReceive) {
   for (const bool late : {false, true}) {
     EngineGroup group(network(2));
@@ -287,7 +288,8 @@ TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
   }
 }
 
-// Two ranks lack equally many packets. The text names the one that has left, not the living one.
+// Two ranks lack equally many packets. The text must name the one that has left, not the living
+// one.
 TEST(EndpointGoodbye, TheRankThatLeftIsNamedWhereTwoLackEquallyMuch) {
   for (const bool leaves : {false, true}) {
     EngineGroup group(network(3));
@@ -347,8 +349,8 @@ TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
   }
 }
 
-// Rank 1 asks, and is answered. Rank 0 has heard it, and does not know whether what it says itself
-// arrives.
+// Rank 1 asks and is answered. Rank 0 has heard it, but does not know whether its own datagrams
+// arrive.
 TEST(EndpointProbe, ProvesThePathOfTheOneThatAsksAlone) {
   EngineGroup group(network(2));
   const auto& asked = group.engine(0).endpoint();

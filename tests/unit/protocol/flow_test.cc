@@ -170,8 +170,8 @@ TEST_F(Repaired, ARequestGetsOnePacketOnceTheFlowWasSentFourTimesAgain) {  // WI
   EXPECT_EQ(answered(), (std::vector<std::uint32_t>{65})) << "an honest receiver still gets on";
 }
 
-// Bursts of our own fill a short queue: three of four are lost. A call took minutes with four
-// times.
+// Our own bursts fill a short queue, and three of four packets are lost. A limit of four sendings
+// made a call take minutes.
 TEST_F(Repaired, MoreAreSentAgainWhereFewArrive) {  // WIRE 5.7
   const std::vector<std::uint64_t> all = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0},
                                           0xFF};
@@ -196,7 +196,8 @@ class RepairedAside : public Repaired {
   }
 };
 
-TEST_F(RepairedAside, OnlyWhatHasLeftIsSentAgain) {  // WIRE 5.9: the rest may not be there yet
+// WIRE 5.9: the payload of later packets may not be ready yet.
+TEST_F(RepairedAside, OnlyWhatHasLeftIsSentAgain) {
   EXPECT_EQ(ask(1, 64, {~std::uint64_t{0}}), SendFlow::Request::taken);
   EXPECT_EQ(flow_.aside, 1u);
   EXPECT_TRUE(flow_.repairs_aside());

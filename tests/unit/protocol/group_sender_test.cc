@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kWindow = 10;
-constexpr int kPeers = 4;  // this rank, 0, among them
+constexpr int kPeers = 4;  // includes this rank, 0
 
 class Group : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class Group : public ::testing::Test {
   }
   PhaseState& phase() { return round_.phase(FlowKind::spread); }
   const PhasePlan& plan() { return round_plan_.phase(FlowKind::spread); }
-  // The peer has reported a multicast datagram.
+  // Notes that the peer has reported a multicast datagram.
   void hears(Rank peer, std::uint32_t largest) {
     links_[peer].group.on_report(group_.sent(), largest);
   }

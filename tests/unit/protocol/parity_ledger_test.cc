@@ -1,4 +1,4 @@
-// Where parity lies, and when a code can be undone.
+// Which places parity takes, and when a code can be solved.
 #include "protocol/parity_ledger.h"
 
 #include <gtest/gtest.h>

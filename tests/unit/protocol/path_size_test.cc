@@ -18,7 +18,7 @@ class PathSizeTest : public ::testing::Test {
  protected:
   void make(const SizeLimits& limits) { size_.configure(limits); }
 
-  // Sends what is due until `time` has passed. Gives the lengths of the probes.
+  // Sends what is due until `time` has passed. Returns the lengths of the probes.
   std::vector<std::size_t> pass(Duration time) {
     std::vector<std::size_t> sent;
     for (const Instant end = now_ + time; now_ < end; now_ = now_ + Duration(1ms)) {
@@ -37,7 +37,8 @@ class PathSizeTest : public ::testing::Test {
     return sent;
   }
 
-  // A train of long datagrams and a short one behind it, of which these arrive, and its report.
+  // A train of `longs` long datagrams and a short one behind them. Some of them arrive and are
+  // reported.
   void train(std::uint32_t longs, std::uint32_t longs_arrive, std::uint32_t shorts_arrive = 1) {
     last_ += longs + 1;
     size_.on_sent(last_, longs + 1, 1472, 40);
@@ -127,7 +128,8 @@ TEST_F(PathSizeTest, APathThatCarriesNothingUsefulIsTooNarrow) {
   EXPECT_TRUE(size_.too_narrow());
 }
 
-// A process that is stopped, or has no thread or descriptor left, answers nothing at all.
+// A process that is stopped, or has no thread or descriptor left, answers nothing at all, whatever
+// the length.
 TEST_F(PathSizeTest, SilenceSaysNothingOfLengths) {
   make({.most = 1472});
   carries_ = 0;
@@ -150,8 +152,8 @@ TEST_F(PathSizeTest, LengthsAreLessWhatASealAdds) {
   EXPECT_EQ(size_.bytes(), 1420u) << "1,452 less 32";
 }
 
-// W-15: 9,000 is found in 600 s.
-// A relay adds 44 bytes: as much less fits into every length, and all is there again afterwards.
+// W-15: 9,000 is found in 600 s. A relay adds 44 bytes, so all lengths become that much shorter,
+// and are as before afterwards.
 TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   make({.most = 1440, .around = 32});
   size_.begin(now_);
@@ -170,7 +172,7 @@ TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   EXPECT_EQ(size_.bytes(), 1440u);
 }
 
-// No size is searched there, and yet the datagrams are to fit.
+// Such a path searches no size, and yet the datagrams must fit.
 TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   make({.most = 1168, .around = 32});
   size_.begin(now_);
@@ -215,7 +217,7 @@ TEST_F(PathSizeTest, BelievesNoAnswerToWhatWasNotAsked) {
   EXPECT_TRUE(size_.on_answer(now_, probe->number, 1472));
 }
 
-// The path may have become one through a relay since.
+// Since then, the path may have come to lead through a relay.
 TEST_F(PathSizeTest, ALateAnswerToWhatIsTooLongNowIsNoForgery) {
   make({.most = 1472});
   size_.begin(now_);
@@ -269,7 +271,7 @@ TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
   EXPECT_EQ(size_.falls(), 1u);
 }
 
-// Many copies in one report have more bytes than a long one.
+// Many copies in one report have more bytes together than one long datagram.
 TEST_F(BlackHole, ManyCopiesAreNoLongOnesAndHideNone) {
   const auto burst = [&](std::uint32_t shorts, std::uint32_t arrive) {
     last_ += shorts;
@@ -321,11 +323,11 @@ TEST_F(BlackHole, AReportThatCutsATrainInTwoIsCountedRight) {
   last_ += 10;
   size_.on_sent(last_, 10, 1472, 1472);
   now_ = now_ + kRtt;
-  size_.on_report(now_, {last_ - 6, 1, 1472}, kRtt);  // the first four; one arrived
+  size_.on_report(now_, {last_ - 6, 1, 1472}, kRtt);  // reports the first four; one arrived
   last_ += 3;
   size_.on_sent(last_, 3, 40, 40);
   now_ = now_ + kRtt;
-  size_.on_report(now_, {last_, 3, 120}, kRtt);  // six long ones lost
+  size_.on_report(now_, {last_, 3, 120}, kRtt);  // reports that six long ones were lost
   EXPECT_EQ(size_.bytes(), 1472u);
   train(4, 0);
   EXPECT_EQ(size_.bytes(), 1200u);

@@ -110,13 +110,13 @@ TEST(PathPace, SaysHowManyLeaveInARoundTrip) {
   path.take_sequence(at_time(0));
   ASSERT_TRUE(path.on_report(at_time(10'000), {.largest_sequence = 1, .received = 1}));
   ASSERT_EQ(path.rtt.smoothed(), 10ms);
-  // 40 in 4 ms: all there was to send.
+  // 40 datagrams in 4 ms, which was all there was to send.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(20'000 + 100 * i));
   EXPECT_NEAR(path.sent_in_round_trip(at_time(24'000)), 100.0, 1e-9);
-  // In one train: four times as many at most.
+  // 40 datagrams in one train: at most four times as many.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(24'000));
   EXPECT_LE(path.sent_in_round_trip(at_time(24'000)), 4.0 * 80);
-  // 400 in 40 ms, of which nothing was heard yet.
+  // 400 datagrams in 40 ms, none of which is reported yet.
   ASSERT_TRUE(path.on_report(at_time(34'000), {.largest_sequence = 81, .received = 81}));
   for (int i = 0; i < 400; ++i) path.take_sequence(at_time(40'000 + 100 * i));
   EXPECT_NEAR(path.sent_in_round_trip(at_time(80'000)), 100.0, 10.0);
@@ -135,7 +135,7 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
 }
 
-// A first call may be short: what it loses counts before there are as many datagrams as later.
+// A first call may be short. Its losses must count although there are few datagrams yet.
 TEST(PathReport, TheFirstLossesAreBelieved) {
   Path path = path_of(1000);
   for (int i = 0; i < 100; ++i) path.take_sequence(at_time(i));
@@ -145,8 +145,8 @@ TEST(PathReport, TheFirstLossesAreBelieved) {
   EXPECT_EQ(path.copies(), 1) << "is it lossy at_time all?";
 }
 
-// A long line has a large window. A line that begins to lose does so for thousands of datagrams
-// before one window is over.
+// A long line has a large window. If it begins to lose, thousands of datagrams are lost before one
+// window is over.
 TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   Path path = path_of(50'000);
   std::uint32_t sent = 0, received = 0;
@@ -162,7 +162,7 @@ TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.01);
 }
 
-// The memory of what was sent grows with what is in flight.
+// The memory of sent datagrams grows with the number in flight.
 TEST(PathReport, RoundTripsAreThoseOfDatagramsLongAgo) {
   Path path = path_of(20'000);
   for (int i = 0; i < 15'000; ++i) path.take_sequence(at_time(i));
@@ -186,8 +186,8 @@ TEST(PathCopies, AreAsManyMoreAsWaitsWereLonger) {
     EXPECT_EQ(path.copies(tries), copies) << tries;
 }
 
-// 20,000 datagrams, of which each is lost by itself, or arrives up to `spread` later ones after its
-// turn. A report for every 20.
+// Sends 20,000 datagrams. Each is lost independently, or arrives up to `spread` datagrams later
+// than its turn. Every 20 are reported.
 Path path_with(double loss, std::uint32_t spread) {
   constexpr std::uint32_t kCount = 20'000;
   Path path = path_of(700);
@@ -231,7 +231,7 @@ TEST(PathReport, MoreReceivedThanCoveredCannotExceedOne) {
   for (int i = 0; i < 4; ++i) path.take_sequence(at_time(0));
   EXPECT_TRUE(path.on_report(
       at_time(1),
-      {.largest_sequence = 4, .received = 4000, .delay = 0us}));  // duplicates, or a lie
+      {.largest_sequence = 4, .received = 4000, .delay = 0us}));  // network copies, or a lie
   EXPECT_LE(path.delivered_fraction(), 1.0);
 }
 
@@ -258,7 +258,7 @@ TEST(PathCredit, ComesBackToAllWhoFoundNone) {
   EXPECT_FALSE(path.take_unblocked()) << "told once";
 }
 
-// A paced process has a large window, while its peers may have small ones and wait for reports.
+// A paced process has a large window. Its peers may have small ones, and wait for reports.
 TEST(PathConfigure, ReportsAreDueByThePeersWindow) {
   Path path;
   path.configure(64, 10ms, 8);
@@ -348,8 +348,8 @@ TEST(Path, CountsBytesAndKeepsTheTimeOfTheLargest) {
   EXPECT_EQ(path.largest_arrived_at(), at_time(3));
 }
 
-// Before the ranks of a host have agreed, their datagrams may be meant to be as long as memory
-// takes them. Three copies of a control datagram must fit into one train all the same.
+// Before the ranks of a host have agreed, datagrams may be as long as shared memory allows. Three
+// copies of a control datagram must fit into one train all the same.
 TEST(PathPieces, AreThoseOfAFrameAtMost) {
   Path path;
   path.size.configure({.most = 8972});

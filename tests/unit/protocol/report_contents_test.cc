@@ -40,7 +40,7 @@ class Contents : public ::testing::Test {
   }
 
   NoClient client_;
-  std::deque<RoundPlan> plans_;  // live as long as their rounds
+  std::deque<RoundPlan> plans_;  // the plans live as long as their rounds
   Contents() {
     path_.configure(64, std::chrono::milliseconds(10));
     link_.attach(path_);

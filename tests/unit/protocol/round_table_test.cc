@@ -31,7 +31,7 @@ class Table : public ::testing::Test {
 
   Instant now_{1000};
   NoClient client_;
-  std::deque<RoundPlan> plans_;  // live as long as their rounds
+  std::deque<RoundPlan> plans_;  // the plans live as long as their rounds
   RoundTable table_{4};
 };
 

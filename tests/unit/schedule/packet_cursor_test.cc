@@ -52,8 +52,8 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
   EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
 }
 
-// The order is the same whenever chunks become ready: the cursor waits for the next one.
-// A receiver has no cursor, and asks for what left before what came (protocol/chunk_watch.h).
+// The order is the same whenever chunks become ready: the cursor waits for the next one. A receiver
+// has no cursor. It asks for packets that left before those that came (protocol/chunk_watch.h).
 TEST(ChunkOrderOfPackets, PlaceAndPacketAreEachOthersInverse) {
   for (const std::uint64_t key : {PacketCursor::kInOrder, std::uint64_t{1}, std::uint64_t{77}}) {
     for (std::uint32_t size = 1; size <= 64; ++size) {
@@ -113,10 +113,10 @@ TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
   EXPECT_EQ(cursor.peek(), std::nullopt);
 }
 
-// Exchangeability: over random keys every packet is equally often at every place. Each of the n x n
-// cells has mean m = kDraws/n. A row (the place of one packet) is multinomial, so its chi-square
-// has n - 1 degrees of freedom, mean n - 1 and standard deviation sqrt(2 (n - 1)); the largest of n
-// rows is held against 6 of those.
+// Packets are exchangeable: over random keys, every packet is equally often at every place. Each of
+// the n x n cells has mean m = kDraws/n. A row (the place of one packet) is multinomial, so its
+// chi-square has n - 1 degrees of freedom, mean n - 1 and standard deviation sqrt(2 (n - 1)); the
+// largest of n rows is held against 6 of those.
 TEST(PacketCursorOrder, EveryPacketIsEquallyOftenAtEveryPlace) {
   for (const auto& [packets, element_bytes] :
        {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {

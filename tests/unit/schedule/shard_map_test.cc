@@ -42,7 +42,7 @@ TEST(ShardMapEven, ShardsDifferByAtMostTheAlignment) {
     std::size_t smallest = SIZE_MAX, largest = 0;
     for (Rank rank = 0; rank < size; ++rank) {
       const bool last = map[rank].offset + map[rank].count == map.count();
-      // The last is cut by the tensor's end
+      // the tensor's end may cut the last shard
       if (!last) smallest = std::min(smallest, map[rank].count);
       largest = std::max(largest, map[rank].count);
     }

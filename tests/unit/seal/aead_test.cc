@@ -16,7 +16,7 @@ const unsigned char* octets(const Bytes& bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// OpenSSL as its manual uses it: sealed bytes and proof.
+// Sealed bytes and proof, computed by OpenSSL as its manual describes.
 Bytes reference(const EVP_CIPHER* cipher, const Bytes& key, const Bytes& nonce,
                 const Bytes& covered, const Bytes& plain) {
   EVP_CIPHER_CTX* const context = EVP_CIPHER_CTX_new();
@@ -57,7 +57,7 @@ TEST(AeadReference, HoldsForTheVectorOfRfc8439) {
 
 enum class By { openssl, ipsec_mb };
 
-// A suite and who computes it.
+// A cipher suite and the library that computes it.
 struct Suite {
   AeadKind kind;
   By by;
@@ -168,8 +168,8 @@ std::string name_of(const ::testing::TestParamInfo<Suite>& suite) {
 INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), name_of);
 INSTANTIATE_TEST_SUITE_P(Suites, Aes128GcmTest, ::testing::Values(kSuites[0], kSuites[2]), name_of);
 
-// Each library opens datagrams that the other sealed: two machines of a group need not have the
-// same.
+// Each library opens datagrams that the other sealed, because two machines of a group need not have
+// the same library.
 TEST(Aead, LibrariesOpenEachOthersDatagrams) {
   if (ipsec_mb_version().empty())
     GTEST_SKIP() << "this build or this processor is without IPsec-MB";

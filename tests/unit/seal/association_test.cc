@@ -57,7 +57,7 @@ TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
   EXPECT_EQ(pair.end(1).sending_phase(), 2u);
 }
 
-// Messages about keys are no use of them: two ends that are silent stay in the phase.
+// Messages about keys do not count as use of the keys: two silent ends stay in the phase.
 TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
   for (const Rank from : {0, 1}) {
     MetPair pair;
@@ -77,7 +77,7 @@ TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
 TEST(AssociationRotation, ItIsKnownWhenTheNextThingIsDue) {
   MetPair pair;
   pair.pass_time(1s);
-  EXPECT_EQ(pair.ends[0].next_wake(), pair.now + 2s);  // the phase before is erased
+  EXPECT_EQ(pair.ends[0].next_wake(), pair.now + 2s);  // when the previous phase is erased
   pair.pass_time(2s);
   EXPECT_EQ(pair.ends[0].next_wake(), pair.now + 117s);
   EXPECT_EQ(pair.ends[1].next_wake(), Instant::infinite_future());
@@ -126,7 +126,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   EXPECT_EQ(pair.end(1).sending_phase(), 3u);
 }
 
-// 20 ms, 40 ms, ... a second, and every 15 s to a peer that has said nothing for a minute.
+// 20 ms, 40 ms, ... up to a second; and every 15 s to a peer that was silent for a minute.
 TEST(AssociationRotation, AnOfferIsRepeatedAtGrowingIntervals) {
   PairOfTwo pair;
   EXPECT_TRUE(pair.pass(1));
@@ -197,8 +197,8 @@ TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// A line that loses, repeats and reorders: whatever arrives once is opened, nothing is opened
-// twice, and the two stay together.
+// A line that loses, repeats and reorders: each datagram that arrives is opened once and never
+// twice, and the two ends stay in step.
 TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
   std::uint64_t phases = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
@@ -238,8 +238,8 @@ TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
   EXPECT_GT(phases, 100u);
 }
 
-// The same key never sees the same nonce: numbers go on over phases, and directions have keys of
-// their own.
+// A key never sees the same nonce twice: numbers continue over phases, and each direction has keys
+// of its own.
 TEST(AssociationNonces, NoNumberIsUsedTwice) {
   MetPair pair(kQuick);
   std::array<std::set<std::uint64_t>, 2> numbers;

@@ -1,5 +1,5 @@
-// A reader who recorded everything, and reads the memory of both processes later, opens nothing
-// that was sealed before the present phase (WIRE 8.5).
+// An attacker who recorded everything and reads the memory of both processes later cannot open what
+// was sealed before the present phase (WIRE 8.5).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -56,7 +56,7 @@ class Masked {
   Bytes bytes_;
 };
 
-// X25519, and what was secret of it. Roots are what halves are mixed with.
+// X25519, with a record of its secrets. The roots are the `mixed` values of halves.
 class RecordedExchange final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override {
@@ -97,7 +97,7 @@ class RecordedCipher final : public Cipher {
 
 class ForwardSecrecy : public ::testing::TestWithParam<bool> {};
 
-// Ten seconds after the last phase began, in which nobody says anything.
+// Ten seconds after the last phase began, during which nothing was sent.
 TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
   const bool by_openssl = GetParam();
   RecordedExchange exchange;
@@ -127,7 +127,7 @@ TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
 INSTANTIATE_TEST_SUITE_P(By, ForwardSecrecy, ::testing::Values(true, false),
                          [](const auto& by) { return by.param ? "OpenSsl" : "WhatIsBest"; });
 
-// Phases of one chain of hashes, as there were before phases had halves of their own.
+// Phases as one chain of hashes, as they were before each phase had halves of its own.
 class ChainOfHashes final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override { return x25519().make(mixed); }
@@ -136,8 +136,8 @@ class ChainOfHashes final : public KeyExchange {
   }
 };
 
-// An attacker who holds what a process keeps as long as it lives, so the root of phase 0, and has
-// read all messages, computes whatever can be computed of these.
+// An attacker has what a process keeps as long as it lives, including the root of phase 0, and has
+// read all messages. Tries everything that can be computed from these.
 bool opens_phase_one(KeyExchange& exchange) {
   PairOfTwo pair({}, aead_maker(AeadKind::aes_128_gcm), exchange);
   std::vector<keys::Key> known = {keys::Key{}};

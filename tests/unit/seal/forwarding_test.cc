@@ -92,7 +92,7 @@ TEST_F(ForwardingTest, TheShareOfAnIdleSecondIsNotKept) {
   EXPECT_GE(taken, 100);
 }
 
-// Otherwise a path that is full would look like one that is gone.
+// Otherwise a full path would look like one that is gone.
 TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200)) {
@@ -103,7 +103,7 @@ TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   EXPECT_LE(taken, 100);
 }
 
-// Ends and requests for repair, without the data that they are about, bring no call to its end.
+// If only ends and repair requests passed, without the data that they are about, no call would end.
 TEST_F(ForwardingTest, DataPassAlthoughShortOnesAloneWouldTakeAll) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200) || ask(1, 200, 104)) {
@@ -160,7 +160,7 @@ TEST_F(ForwardingTest, TheFirstRefusalIsToldAtOnceAndFurtherOnesTogether) {
   EXPECT_LE(told, 4);
 }
 
-// Otherwise the share would be forgotten, and refusals begin anew.
+// Otherwise the sender would forget its share, and refusals would begin anew.
 TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   forwarding_.set_uplink(16e6);
   while (ask(1, 200)) {
@@ -176,8 +176,8 @@ TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   EXPECT_LE(told, 9);
 }
 
-// Two that flood, and keep to what they are told: each has a half, and when one ends the other has
-// all.
+// Two peers flood, and then keep to the rate that they are told. Each gets half, and when one ends,
+// the other gets all.
 TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   constexpr double kShare = 25e6 / 8;
   forwarding_.set_uplink(100e6);
@@ -214,7 +214,7 @@ TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
 }
 
-// The seal of a datagram says whose it is. A relay that claims another sender is not believed.
+// The seal of a datagram shows whose it is. A relay that names another sender is not believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};
   const CipherMaker maker = aead_maker(AeadKind::aes_128_gcm);

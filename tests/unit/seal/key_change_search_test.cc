@@ -1,4 +1,5 @@
-// Two whose keys change all the time: every order in which what they say arrives, and every loss.
+// Two processes whose keys change all the time: tries every order in which their messages arrive,
+// and every loss.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -18,8 +19,8 @@ class EveryOrder {
   static constexpr unsigned kWake = 6;
   static constexpr unsigned kActions = 7;
 
-  // Performs actions after `steps` steps of an exchange without loss. Returns how many of them
-  // could be done.
+  // Performs actions after `steps` steps of an exchange without loss. Returns how many actions were
+  // possible.
   std::size_t play(int steps, std::span<const unsigned> actions) {
     EXPECT_TRUE(pair_.pass(1));
     for (int i = 0; i < steps; ++i) EXPECT_TRUE(act(kWake) && arrive(1 - i % 2, /*first=*/true));
@@ -83,7 +84,7 @@ TEST(KeyChangeSearch, NoOrderAndNoLossOfMessagesPartsTheTwo) {
     for (bool more = true; more && !HasFailure();) {
       const std::size_t done = EveryOrder().play(steps, actions);
       played += done == actions.size();
-      // The next ones that do not begin with what cannot be done
+      // Skips all sequences that begin with the impossible action.
       std::size_t at = std::min(done, actions.size() - 1);
       std::fill(actions.begin() + static_cast<std::ptrdiff_t>(at) + 1, actions.end(), 0u);
       while (++actions[at] == EveryOrder::kActions && at > 0) actions[at--] = 0;

@@ -27,7 +27,7 @@ keys::Key key_of(unsigned number) {
 
 constexpr unsigned kOwn = 1;
 
-// Identities of ranks 1 and 2, as rank 0, the process that hears the table, is told them.
+// Identities of ranks 1 and 2 as a table tells them to rank 0.
 struct Table {
   unsigned keys[2];       // each in kOwn .. 3
   unsigned processes[2];  // process numbers
@@ -44,7 +44,7 @@ std::vector<Table> all_tables() {
   return tables;
 }
 
-// Does as communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of
+// Behaves like communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of
 // src/security/keys.
 class Process {
  public:

@@ -49,7 +49,7 @@ inline PairKeys keys_of(unsigned number, bool leads) {
   return derive_pair(agreed, shared, {}, first, second, 0, 0);
 }
 
-// The key of a direction, as a cipher gets it.
+// The key of one direction, as a cipher gets it.
 struct NotedKey final : Cipher {
   void set_key(const CipherKey& given, const NonceVector&) override { key = given; }
   void seal(std::uint64_t, std::span<const Slice>, MutableByteSpan) override {}
@@ -63,7 +63,7 @@ inline CipherKey cipher_key(const PairKeys& keys, bool seals) {
   return noted.key;
 }
 
-// Process 0 leads, process 1 follows; each knows the other by the slot of this number.
+// Process 0 leads, and process 1 follows. Each knows the other by a slot with the other's number.
 struct PairOfTwo {
   explicit PairOfTwo(const Rotation& rotation = {},
                      const CipherMaker& maker = aead_maker(AeadKind::aes_128_gcm),
@@ -88,7 +88,7 @@ struct PairOfTwo {
   bool pass(Rank from) {
     return open(static_cast<Rank>(1 - from), seal(from, bytes_of("x"))) == bytes_of("x");
   }
-  // Messages of an end about its keys now.
+  // The messages that an end sends now about its keys.
   std::vector<Bytes> messages(Rank from) {
     std::vector<Bytes> all;
     ends[from].on_wake(now);
@@ -96,7 +96,7 @@ struct PairOfTwo {
       all.emplace_back(message->datagram.begin(), message->datagram.end());
     return all;
   }
-  // All of it arrives, until both are silent.
+  // Delivers all messages until both ends are silent.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;

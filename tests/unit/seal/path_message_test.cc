@@ -54,7 +54,7 @@ TEST(PathMessage, OtherLengthsAndKindsAreNone) {
 }
 
 Bytes encoded_head(const RelayHead& head) {
-  Bytes out(kRelayHeadBytes + 1);  // and a byte of what is relayed
+  Bytes out(kRelayHeadBytes + 1);  // and one byte of the relayed datagram
   encode_relay_head(head, out);
   return out;
 }

@@ -37,7 +37,7 @@ TEST_F(ReplayWindowTest, EachNumberIsFreshOnce) {
 }
 
 TEST_F(ReplayWindowTest, OvertakenNumbersAreFreshAsLongAsTheWindowHoldsThem) {
-  commit(10 * kAll + 63);  // the last of its word, so that the window is as long as can be
+  commit(10 * kAll + 63);  // the last number of its word, so that the window is as long as possible
   const std::uint64_t oldest = 9 * kAll + 64;
   EXPECT_EQ(look(oldest), Verdict::fresh);
   EXPECT_EQ(look(oldest - 1), Verdict::too_old);

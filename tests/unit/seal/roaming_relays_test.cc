@@ -1,4 +1,5 @@
-// Processes of which some have no path to each other, in one network without loss: who relays?
+// Processes of which some have no path to each other, in one network without loss. The tests check
+// which one relays.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -60,7 +61,7 @@ class RelaysTest : public ::testing::Test {
   Roaming& of(Rank process) { return *all_[process]; }
   void hear(Rank self, Rank peer) { all_[self]->on_heard(now_, peer); }
   Rank via(Rank self, Rank peer) { return all_[self]->via(peer); }
-  // The latest move of traffic between the two, as `self` was told.
+  // The latest move of traffic between the two, as `self` heard it.
   const Roaming::Move& move_of(Rank self, Rank peer) { return moves_[self].at(peer); }
 
   void run(Duration time) {
@@ -150,8 +151,8 @@ TEST_F(RelaysTest, TwoWithoutAPathMeetThroughAThirdAfterASecond) {
   EXPECT_EQ(via(0, 1), kNoRank);
 }
 
-// The peer's address was asked without an answer, ever more rarely, before it came up. Then the
-// peer is heard.
+// The peer's address was asked more and more rarely before the peer came up. Then the peer is
+// heard.
 TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   meet(3);
   cut(0, 1);
@@ -167,7 +168,7 @@ TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   EXPECT_EQ(of(0).counters().relays + of(1).counters().relays, 0u);
 }
 
-// The peer is heard all the time, and hears nothing itself.
+// The peer is heard all the time, but hears nothing itself.
 TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
   meet(2);
   cut(0, 1);
@@ -185,7 +186,7 @@ TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
 TEST_F(RelaysTest, OnlyWhoReachesBothRelays) {
   meet(4);
   cut(2, 3);
-  cut(0, 3);  // and so 0 is no help to 2
+  cut(0, 3);  // so 0 cannot help 2
   run(1500ms);
   EXPECT_EQ(via(2, 3), 1u);
   EXPECT_EQ(via(3, 2), 1u);
@@ -239,7 +240,7 @@ TEST_F(RelaysTest, TrafficGoesStraightWhenTheAddressAnswers) {
   cut(1, 2);
   run(2s);
   ASSERT_EQ(via(1, 2), 0u);
-  run(60s);  // it is asked every 30 s by now
+  run(60s);  // by now it is asked every 30 s
   mend(1, 2);
   run(31s);
   EXPECT_EQ(via(1, 2), kNoRank);
@@ -263,7 +264,7 @@ TEST_F(RelaysTest, APathThatFallsSilentUnderLoadIsReplacedWithinTwoSeconds) {
   EXPECT_EQ(via(1, 2), kNoRank);
 }
 
-// While no call is open nobody asks: only mappings are kept.
+// While no call is open, no process asks. Only translators' mappings are kept alive.
 TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   meet(3);
   run(5s);
@@ -272,7 +273,7 @@ TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   EXPECT_EQ(of(1).counters().silent, 0u);
 }
 
-// All its peers are silent then, because it was.
+// To the process that stood still, all its peers seem silent.
 TEST_F(RelaysTest, AProcessThatStoodStillFindsItsPathsWhereTheyWere) {
   meet(3);
   set_busy(true);
@@ -299,7 +300,7 @@ TEST_F(RelaysTest, AMessageThatWasRelayedSaysNothingOfTheAddress) {
   EXPECT_FALSE(of(1).seen_at() == place_of(9));
 }
 
-// Answers to what nobody asked, and of who is no help.
+// Answers to questions that nobody asked, and from processes that cannot relay.
 TEST_F(RelaysTest, AnAnswerToNoQuestionChangesNothing) {
   meet(3);
   cut(1, 2);

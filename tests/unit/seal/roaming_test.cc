@@ -25,7 +25,7 @@ class RoamingTest : public ::testing::Test {
  protected:
   void meet(std::vector<NetworkAddress> candidates) { roaming_.meet(now_, 0, candidates); }
 
-  // A datagram of the peer.
+  // Makes a datagram of the peer arrive.
   void hear(const NetworkAddress& source, bool newest = true, std::size_t bytes = 100) {
     roaming_.on_opened(now_, 0, source, bytes, newest);
   }
@@ -76,7 +76,7 @@ class RoamingTest : public ::testing::Test {
   };
   Instant now_{1'000'000'000};
   Roaming roaming_{7};
-  std::vector<NetworkAddress> homes_;  // where the peer lives
+  std::vector<NetworkAddress> homes_;  // addresses at which the peer lives
   std::vector<Answer> answers_;
   std::vector<Roaming::Move> moves_;
   std::vector<Roaming::Outgoing> told_;
@@ -89,7 +89,7 @@ TEST_F(RoamingTest, APeerThatAnswersWhereItIsStays) {
   meet({address_at(1)});
   run(5s);
   EXPECT_TRUE(roaming_.settled(0));
-  EXPECT_EQ(sent(address_at(1)), 2);  // a round trip is longer than the first pause
+  EXPECT_EQ(sent(address_at(1)), 2);  // the round trip is longer than the first pause
   EXPECT_TRUE(moves_.empty());
   EXPECT_EQ(roaming_.seen_at(), address_at(99));
 }
@@ -130,7 +130,7 @@ TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
   EXPECT_TRUE(moves_.empty());
 }
 
-// Somebody copies each datagram and is quicker than the network. He also passes on the challenges
+// An attacker copies each datagram and is faster than the network. He also forwards the challenges
 // that he gets, and the answers to them.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   homes_ = {address_at(1), address_at(66)};  // datagrams to 66 reach the peer, too
@@ -146,7 +146,7 @@ TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   EXPECT_LE(roaming_.counters().refused, 12u);  // once a second
 }
 
-// The network was deaf when the present address was asked: traffic goes away, and comes back.
+// The network lost the challenges of the present address. So traffic moves away, and comes back.
 TEST_F(RoamingTest, TrafficGoesBackWhenTheFormerAddressAnswers) {
   homes_ = {address_at(1), address_at(66)};
   meet({address_at(1)});
@@ -190,8 +190,8 @@ TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
   EXPECT_EQ((bytes_[{2, 7000}]), 180u);
 }
 
-// The answer must come from where the challenge went: else who sees the challenge elsewhere could
-// prove an address of another.
+// The answer must come from where the challenge went: otherwise a process that sees the challenge
+// elsewhere could prove another process's address.
 class ElsewhereTest : public RoamingTest {
   NetworkAddress reply_from(const NetworkAddress& home) override {
     return home == address_at(2) ? address_at(3) : home;
@@ -219,7 +219,7 @@ TEST_F(RoamingTest, OfCandidatesTheOneThatAnswersIsTaken) {
   EXPECT_LE(sent(address_at(2)), 8);
 }
 
-// Before anything has answered. The copier's answers are the first ones.
+// This is before any address has answered, and the copier's answers are the first.
 TEST_F(RoamingTest, WhoeverCopiesFromTheStartTakesNoTrafficAway) {
   homes_ = {address_at(66)};
   meet({address_at(1), address_at(2)});
@@ -271,7 +271,7 @@ TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
   }
 }
 
-// The second one to move could not be told of the first one while nobody knew where it was.
+// The second process to move could not be told of the first one while its own address was unknown.
 TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
   homes_ = {address_at(1), address_at(10)};
   roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
@@ -297,7 +297,7 @@ TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
   EXPECT_EQ(told_.size(), 6u);
 }
 
-// The peer's translator lets nothing in that did not go out: we must speak first.
+// The peer's translator lets in only answers, so this process must send first.
 TEST_F(RoamingTest, AnAddressThatAnotherPeerToldIsTriedAndMustAnswer) {
   homes_ = {address_at(2)};
   roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
@@ -320,7 +320,7 @@ TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
   const int before = sent(address_at(1));
   roaming_.set_busy(now_, true);
   for (int i = 0; i < 5; ++i) {
-    hear(address_at(1));  // the peer breaks it, too
+    hear(address_at(1));  // the peer is not silent
     run(1s);
   }
   EXPECT_GE(sent(address_at(1)) - before, 4);
@@ -330,7 +330,8 @@ TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
   EXPECT_LE(sent(address_at(1)) - before, 7);
 }
 
-// The peer's silence is no reason to leave: it may have nothing open. It is asked, and answers.
+// A silent peer is no reason to leave its address: it may have nothing open. It is asked, and
+// answers.
 TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
   homes_ = {address_at(1)};
   meet({address_at(1)});

@@ -20,7 +20,7 @@ TEST(Adversary, BreaksNoneOfFourHundredSeeds) {
     refused += job.refused_tables();
     key_phases += job.key_phases();
   }
-  // Otherwise nobody tampers, or nothing is left to tamper with.
+  // Otherwise nothing is tampered with, or so much that no call can be right.
   EXPECT_GT(right, 2000u);
   EXPECT_GT(failed, 10u);
   EXPECT_GT(refused, 10u);
@@ -32,7 +32,7 @@ TEST(Adversary, DoesTheSameWithASeedTwice) {
   EXPECT_NE(judge(16).trace_hash, judge(17).trace_hash);
 }
 
-// The book that the search rests on.
+// The search rests on this record.
 TEST(WatchedCipher, NotesANonceThatIsUsedTwice) {
   SealBook book;
   const auto one = watched_cipher(book)(true);

@@ -68,7 +68,7 @@ std::vector<CallKind> CoreRun::calls() const {
       return {CallKind::all_to_all};
     case Operation::replica_step:
       return {CallKind::replica_reduce, CallKind::replica_broadcast};
-    default:  // rooted calls and messages: sim_run_test
+    default:  // sim_run_test has the operations with a root, and messages
       return {};
   }
 }
@@ -77,8 +77,8 @@ std::vector<CallKind> CoreRun::calls() const {
 
 void CoreRun::fill(std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  // One hash a round and a multiplicative sequence from there: a hash an element was most of
-  // these tests' time under sanitizers.
+  // One hash for each round, and a multiplicative sequence from there. A hash for each element took
+  // most of these tests' time under sanitizers.
   std::uint64_t bits = keyed_hash(seed_, 0, rank, state.round, 0);
   for (float& value : state.gradient) {
     value = static_cast<float>(to_unit(bits)) - 0.25f;
@@ -151,7 +151,7 @@ collective::OperationSpec CoreRun::spec_of(std::uint32_t rank, CallKind kind) {
       spec.ledger = &state.ledger;
       prepare_ages(rank);
       break;
-    default:  // calls() names no other
+    default:  // calls() returns no other kind
       break;
   }
   return spec;

@@ -1,5 +1,5 @@
 // The shipping core at every rank of a simulated network, watched by the checkers through an
-// observer that can be made to lie: what a broken core would show them.
+// observer that can be made to lie. The checkers then see what a broken core would show.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,16 @@ scenario::Scenario scenario_of(const std::string& text);
 
 // Changes that make checkers hear something other than the truth.
 struct Lies {
-  // How often a datagram is told; 1 is the truth.
+  // How often a datagram is reported to the checkers; 1 is the truth.
   std::function<int(std::uint32_t rank, std::uint32_t from, ByteSpan datagram)> copies;
-  // Changes a datagram before it is told.
+  // Changes a datagram before the checkers see it.
   std::function<void(std::uint32_t rank, std::vector<std::byte>& datagram)> datagram;
-  // Changes a call's outcome before it is told.
+  // Changes a call's outcome before the checkers see it.
   std::function<void(std::uint32_t rank, const Call& call, CallResult& result,
                      CollectiveReport& report, std::span<float> values)>
       outcome;
-  // Changes a packet of the network before it is told. Returns false if it is not told at all.
+  // Changes a packet of the network before the checkers see it. Returns false if they are not to
+  // see it at all.
   std::function<bool(PacketStep step, Packet& packet)> packet;
   Duration delay_of_return{0};
 };
@@ -42,9 +43,9 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
   Checkers& checkers() { return *checkers_; }
   Endpoints& endpoints() { return *core_; }
   Network& network() { return *network_; }
-  // Replicas ask for blocks that would become too old.
+  // Replicas request blocks that would become too old.
   bool refresh_old = true;
-  // A pause of one rank.
+  // Pauses one rank.
   void pause(std::uint32_t rank, Instant from, Instant until);
 
  private:
@@ -93,7 +94,7 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
 
 // The record of one invariant.
 const CheckRecord& record_of(const std::vector<CheckRecord>& records, const std::string& id);
-// The ids of those that failed, "i3 i5", and of the first what it says.
+// The ids of the invariants that failed, "i3 i5", and the text of the first.
 std::string failed(const std::vector<CheckRecord>& records);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// A broken core is found, and found by the invariant that is broken.
+// The checkers find a broken core, and name the invariant that is broken.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -40,7 +40,7 @@ bool is_packet(ByteSpan datagram, std::uint32_t round, wire::FlowKind kind, std:
          header.index.value == index;
 }
 
-// The same change to every outcome of rank 1 in round 2.
+// Makes the same change to every outcome of rank 1 in round 2.
 Lies outcome_of(std::function<void(CallResult&, CollectiveReport&, std::span<float>)> change) {
   return {.outcome = [change](std::uint32_t rank, const Call& call, CallResult& result,
                               CollectiveReport& report, std::span<float> values) {
@@ -227,7 +227,7 @@ TEST(Report, FindsAgreementThatIsNone) {
 }
 
 TEST(Report, FindsACallThatIsReportedTooEarly) {
-  // The last packets of a sender were on their way and nothing was lost, but the call is over.
+  // The last packets of a sender were under way, and nothing was lost, but the call is over.
   Lies lies = row_of([](PeerReport& row) { row.arrived -= 1; });
   lies.copies = [](std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
     wire::DataHeader header;

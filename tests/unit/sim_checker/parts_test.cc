@@ -1,4 +1,5 @@
-// The checks that need no core: fed by hand, each with what passes and what does not.
+// Checks that need no core. Each is fed by hand, with events that it must accept and events that it
+// must not.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -155,7 +156,8 @@ struct Pair {
 
 // ---- I3
 
-// Calls of two ranks on their way through the book: rank 0 sends, rank 1 receives, all at one time.
+// Calls of two ranks on their way through the book. Rank 0 sends and rank 1 receives, all at one
+// time.
 class TwoRanks {
  public:
   static constexpr std::size_t kPackets = 3;
@@ -206,23 +208,25 @@ TEST(LedgerBook, ReadsWhatWaitedByPlace) {
   ranks.book.close(0, true);
   CallLedger& second = ranks.submit(0);
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(0, index);
-  ranks.data(1, 2);  // into the fourth place
+  ranks.data(1, 2);  // takes the fourth place
   ranks.book.pumped(1);
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(first).distinct, 3u);
   ranks.book.close(1, true);
-  // Into the first two; the third one is held, and a copy of it takes no other place.
+  // The first two take a place each. The third one is held, and a copy of it takes no further
+  // place.
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(1, index);
   ranks.book.pumped(1);
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(second).copies, 3u);
-  // The call is over after two of the three, and what comes before it is asked does not change it.
+  // The call is over after two of the three. Packets that come before the book is asked do not
+  // change that.
   ranks.data(1, 1);
   ASSERT_TRUE(ranks.book.take_back(1, 2));
   EXPECT_EQ(ranks.flow(second).copies, 2u);
   EXPECT_EQ(ranks.flow(second).distinct, 2u);
   EXPECT_FALSE(ranks.flow(second).seen.test(2)) << "which came first and was read last";
-  EXPECT_FALSE(ranks.book.take_back(1, 3));  // it was open when the first of them was read
+  EXPECT_FALSE(ranks.book.take_back(1, 3));  // the call was open when the first of them was read
 }
 
 TEST(LedgerBook, HeedsWhatALaterCopySays) {
@@ -238,7 +242,7 @@ TEST(LedgerBook, HeedsWhatALaterCopySays) {
 
 TEST(LedgerBook, GivesPlacesOfASenderBack) {
   TwoRanks ranks(collective::OperationKind::broadcast);
-  std::array<CallLedger*, 3> calls{};  // three packets each, for eight places
+  std::array<CallLedger*, 3> calls{};  // three packets of each call, for eight places
   for (std::uint32_t number = 0; number < calls.size(); ++number) {
     calls[number] = &ranks.submit(0);
     ranks.book.close(0, true);
@@ -275,8 +279,8 @@ TEST(Departures, PromiseNothingWhoeverLeavesAtOnceOrHasServedForFourSeconds) {
 
 // ---- I6
 
-// Ages after two broadcasts in a row: in the first no packet came, in the second all of them behind
-// the END, and one was late. `changed`: what the owner sent is not what is held.
+// Ages after two broadcasts in a row: in the first no packet came; in the second all came after the
+// END, and one was late. `changed`: the rank holds other values than the owner sent.
 std::uint64_t age_failures(bool changed) {
   TwoRanks ranks(collective::OperationKind::replica_broadcast);
   Check check = made();

@@ -1,4 +1,4 @@
-// The core as it ships breaks no invariant, and every invariant that applies was looked at.
+// The unchanged core breaks no invariant, and every invariant that applies is checked.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -12,7 +12,7 @@ struct Case {
   const char* name;
   const char* operation;
   const char* link;
-  const char* looked_at;  // ids that must have been
+  const char* looked_at;  // ids of invariants that must have been checked
 };
 void PrintTo(const Case& which, std::ostream* out) {
   *out << which.name;
@@ -91,8 +91,8 @@ TEST(TruthfulCore, IsCutByItsDeadline) {
   EXPECT_EQ(failed(records), "");
 }
 
-// A rank may be heard only after the owner's deadline for its half. The owner does not know its
-// weight then.
+// A rank may be heard only after the owner's deadline for its half. The owner then does not know
+// its weight.
 TEST(TruthfulCore, KnowsNoWeightThatCameTooLate) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto records =

@@ -50,7 +50,7 @@ TEST(RepeatCommand, ArgumentsAreReadAsTheyWereKept) {
   arguments.full = true;
   arguments.settings = {"ranks=3", "name='q'"};
   arguments.seeds = "3..9";
-  arguments.jobs = 7;  // no part of what is run
+  arguments.jobs = 7;  // does not belong to what is run
   const auto read = parse_arguments(arguments_json(arguments));
   ASSERT_TRUE(read.ok()) << read.status().c_str();
   EXPECT_EQ(read->file, arguments.file);

@@ -64,7 +64,7 @@ TEST_F(RunAll, OutcomesStandInThePlansOrderWhicheverEndsFirst) {
   const auto function = [&](const sim::scenario::Scenario& scenario, std::uint64_t seed,
                             const sim::RunOptions& options) -> Result<sim::RunRecord> {
     if (scenario.ranks() == 3 && seed == 2) last_began.count_down();
-    if (scenario.ranks() == 2 && seed == 1) last_began.wait();  // ends after all others began
+    if (scenario.ranks() == 2 && seed == 1) last_began.wait();  // ends after all others have begun
     return fake_run(scenario, seed, options);
   };
   ASSERT_TRUE(run(plan, function, 2).ok());

@@ -20,7 +20,7 @@ scenario::Compute::DropCompute options_of(const std::string& text) {
   return options;
 }
 
-// Rounds of one rank that all begin at the time that simulated time has come to.
+// Rounds of one rank, each of which begins at the present simulated time.
 class Rank {
  public:
   explicit Rank(const std::string& text, std::uint64_t seed = 1)
@@ -95,7 +95,7 @@ TEST(BudgetedCompute, DrawsTheSameTimesWhateverItDrops) {
 }
 
 TEST(BudgetedCompute, FindsAThresholdAfterItsWindow) {
-  // 200 ranks wait for the slowest; what one of them saves is little.
+  // 200 ranks wait for the slowest one, so a single rank can save only little.
   constexpr std::uint32_t kRanks = 200;
   BudgetedCompute compute(options_of("micro_batch_ms: 300 warm_up_rounds: 2 threshold_auto { "
                                      "window_rounds: 10 adopt_after_rounds: 3 }"),

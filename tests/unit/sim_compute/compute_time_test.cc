@@ -146,7 +146,7 @@ TEST(ComputeTimes, DifferBetweenRanksAndSeeds) {
   EXPECT_NE(draws_of_0, draws(second, 0, 5));
 }
 
-// Changing these breaks every recorded run.
+// If these values change, every recorded run becomes invalid.
 TEST(ComputeTimes, GiveTheGoldenDraws) {
   ComputeTimes times = times_of(
       "compute { ranks: \"0\" lognormal { median_ms: 20 } }"

@@ -1,5 +1,5 @@
-// Runs without contents are the runs with them: the same datagrams, of the same lengths, at the
-// same times, and the same counts told to callers. A trace hash is over every step of every packet.
+// Runs without contents equal the runs with them: the same datagrams, of the same lengths, at the
+// same times, and the same counts for callers. A trace hash is over every step of every packet.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Deadlines, pauses and deaths of ranks, and what outlives a call, with the shipping core at every
-// rank.
+// Deadlines, pauses and deaths of ranks, and calls that are still served after their end. The
+// library's core runs at every rank.
 
 #include <string>
 #include <vector>
@@ -85,7 +85,7 @@ TEST(CoreEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
   EXPECT_TRUE(group.endpoints().idle());
 }
 
-// A re-encoded result outlives its call: callers go on, and still answer who lacks something.
+// A re-encoded result outlives its call: callers go on, and still answer ranks that lack something.
 TEST(CoreEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
   scenario::Scenario scenario =
       group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.2 } }");

@@ -67,7 +67,7 @@ class Group final : public Endpoints::Client {
     }
   }
 
-  // Its values, where the scenario has contents, are ones.
+  // Submits a call. If the scenario has contents, all values are ones.
   void submit(std::uint32_t rank, CallKind kind) {
     specs_[rank] = plan_.spec(kind, static_cast<Rank>(rank), memories_[rank], 1.0);
     const Call call{.kind = kind, .bytes = scenario_.operation().bytes(), .spec = &specs_[rank]};
@@ -85,7 +85,7 @@ class Group final : public Endpoints::Client {
     }
     return true;
   }
-  // Returns false if no event is left before that.
+  // Returns false if no event is left before the calls are done.
   bool run_until_done(std::uint32_t calls) {
     while (done_ < calls) {
       if (!step()) return false;
@@ -155,7 +155,7 @@ class Group final : public Endpoints::Client {
   bool reached_ = false;
 
  public:
-  std::vector<CallResult> results;  // the latest of each rank
+  std::vector<CallResult> results;  // the latest result of each rank
   std::vector<std::uint32_t> told;  // how often
 };
 

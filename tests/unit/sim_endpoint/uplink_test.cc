@@ -24,7 +24,7 @@ class Line {
         network(Network::make(topology, 1, events, 1).value()),
         uplink(topology, 0) {}
 
-  // In packets of up to 1,000 bytes.
+  // Sends in packets of up to 1,000 bytes.
   void send(std::int64_t now_ns, std::int64_t bytes) {
     for (std::int64_t left = bytes; left > 0; left -= 1000) {
       const auto packet = static_cast<std::uint32_t>(std::min<std::int64_t>(left, 1000));
@@ -59,11 +59,11 @@ TEST(Uplink, OnceFullTakesNothingBeforeHalfIsGone) {
   EXPECT_NEAR(half, 1000 + kRoom / 2, 2);
   EXPECT_FALSE(line.has_room(half - 1));
   EXPECT_TRUE(line.has_room(half));
-  line.send(half, kRoom / 2 - 2000);  // up to the whole room again, not only to half of it
+  line.send(half, kRoom / 2 - 2000);  // fills the whole room again, not only half of it
   EXPECT_TRUE(line.has_room(half));
 }
 
-// Others send on the line, too: cross traffic, for one.
+// Other senders, such as cross traffic, use the line, too.
 TEST(Uplink, WaitsOnWhenTheLineFilledUpMeanwhile) {
   Line line("queue { bytes: 1000000 }");
   line.send(0, kRoom + 1000);

@@ -1,4 +1,4 @@
-// Apart from its users, so that no compiler sees one half of a new and a delete inlined.
+// A file of its own, so that no compiler sees only one half of a new and delete pair inlined.
 #include "unit/sim_engine/allocations.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Counts what this test program takes from operator new, for cases that promise to take nothing.
+// Counts allocations by operator new in this test program, for tests that promise none.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 namespace leeway::sim {
 namespace {
 
-// Feeds an EventQueue and an ordered map with the same events and compares everything they say.
+// Gives the same events to an EventQueue and to an ordered map, and compares all their answers.
 class Comparison {
  public:
   explicit Comparison(std::uint64_t seed) : random(seed, 0, Purpose::workload) {}
@@ -83,7 +83,7 @@ void hold(std::uint64_t seed, int pending, int steps, const Delay& delay) {
   run.drain();
 }
 
-// Up to 2^48 ns: thousands of them stay within the clock's range.
+// Delays of up to 2^48 ns: thousands of them stay within the clock's range.
 std::int64_t of_any_magnitude(RandomStream& random) {
   return static_cast<std::int64_t>(random.u64() >> (16 + random.below(48)));
 }
@@ -102,7 +102,7 @@ TEST(EventQueueLookAhead, SeesWhatComesSoon) {
   Comparison run(6);
   for (int i = 0; i < 3'000; ++i) run.push_after(static_cast<std::int64_t>(run.random.below(300)));
   run.drain();
-  EXPECT_GT(run.events_seen_ahead, 3u * 2'900);  // all but those beyond the wheel's end
+  EXPECT_GT(run.events_seen_ahead, 3u * 2'900);  // all but the events beyond the wheel's end
 }
 
 TEST(EventQueuePop, FollowsAReferenceAtTheEdgesOfSlotsAndWheels) {
@@ -180,7 +180,8 @@ TEST(EventQueuePop, LeavesEverythingAloneWhenNothingIsPending) {
   EXPECT_EQ(queue.now(), Instant{0});
 }
 
-// A real clock looks in now and then, and pushes events that come before those that are pending.
+// A caller with a real clock looks in now and then, and pushes events that come before those
+// already pending.
 TEST(EventQueuePopUntil, GivesWhatIsDueAndLeavesTheTimeBetweenOpen) {
   EventQueue queue;
   RandomStream random(12, 0, Purpose::workload);

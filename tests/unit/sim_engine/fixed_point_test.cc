@@ -51,7 +51,7 @@ TEST(NegativeLog2, IsNeverBelowTheTruthAndAtMostTheStatedErrorAbove) {
     worst = std::max(worst, error);
   }
   EXPECT_LT(worst, 1.8e-7);
-  EXPECT_GT(worst, 1.5e-7);  // else the statement in the header could be tighter
+  EXPECT_GT(worst, 1.5e-7);  // otherwise the header could state a smaller error
 }
 
 TEST(ScaleByExp2, IsExactForWholePowers) {

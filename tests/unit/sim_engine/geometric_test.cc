@@ -49,7 +49,7 @@ TEST(GeometricDistanceInvert, FollowsTheLogarithmForRareSuccesses) {
     for (const double u : {0.9, 0.5, 0.01, 1e-9, 1e-15}) {
       const double k = static_cast<double>(distance.invert(static_cast<std::uint64_t>(u * 0x1p63)));
       const double exact = std::log(u) / std::log1p(-p);
-      // The rate's own rounding, and that of q^k beside u.
+      // The error of the rate's own rounding, and that of q^k compared with u.
       const double rounding = exact * 0x1p-62 / p + 4 * 0x1p-63 / (u * p);
       EXPECT_NEAR(k, exact, 1 + rounding) << p << " " << u;
     }

@@ -19,13 +19,13 @@ double chi_squared(const std::vector<int>& counts, double expected) {
   return sum;
 }
 
-// Chi-squared with k degrees of freedom has mean k and variance 2k; so many sigmas above is
-// failure.
+// Chi-squared with k degrees of freedom has mean k and variance 2k. A test fails at this many
+// sigmas above.
 double chi_squared_limit(double degrees) {
   return degrees + 4 * std::sqrt(2 * degrees);
 }
 
-// If this fails, every recorded seed and trace hash is void.
+// If this fails, no recorded seed or trace hash is valid any more.
 TEST(RandomStream, GivesTheGoldenDraws) {
   RandomStream stream(0x0123456789abcdef, 0xfedcba9876543210, Purpose::delay);
   EXPECT_EQ(stream.u32(), 1'337'773'017u);

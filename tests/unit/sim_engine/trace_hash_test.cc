@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-// If this fails, every recorded trace hash is void.
+// If this fails, no recorded trace hash is valid any more.
 TEST(TraceHash, GivesTheGoldenValues) {
   TraceHash hash;
   EXPECT_EQ(hash.value(), 0u);
@@ -43,7 +43,7 @@ TEST(TraceHash, DependsOnTheOrderOfRecords) {
   EXPECT_NE(a.value(), b.value());
 }
 
-// The same eight words in a row, divided differently.
+// The same eight words in a row, divided into records differently.
 TEST(TraceHash, DependsOnWhereARecordEnds) {
   TraceHash a;
   a.add({1}, 0, 2, 3, 4);

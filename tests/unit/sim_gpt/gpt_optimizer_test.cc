@@ -18,7 +18,7 @@ std::vector<float> gradient_of(int round, float shift = 0) {
   return gradient;
 }
 
-// A rank on its own, as `leeway train` has it.
+// A rank by itself, as in `leeway train`.
 struct Alone {
   std::vector<float> parameters = std::vector<float>(kElements, 1);
   train::ShardedAdam adam{kElements};
@@ -72,7 +72,8 @@ TEST(GptOptimizer, ARankWithOtherParametersGoesItsOwnWay) {
   EXPECT_EQ(optimizer.steps_computed(), 10u);
 }
 
-// Equal gradient and parameters do not make equal ranks: one has a memory and the other has none.
+// Equal gradients and parameters do not make ranks equal: one has error feedback, and the other
+// does not.
 TEST(GptOptimizer, AStateOfItsOwnIsNotShared) {
   GptOptimizer optimizer(2);
   std::vector<float> first(kElements, 1), second(kElements, 1);

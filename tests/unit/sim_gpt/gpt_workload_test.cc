@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint32_t kRanks = 3;
 
-// Sentences whose words follow each other by rule, so that more than pairs of characters can be
-// learnt.
+// Sentences whose words follow each other by a rule, so that a model can learn more than pairs of
+// characters.
 std::string text() {
   const std::vector<std::string> words{"alpha ", "bravo ", "charlie ", "delta ", "echo. "};
   std::string all;
@@ -46,7 +46,7 @@ class GptWorkloadTest : public testing::Test {
   static train::Corpus corpus() { return *train::Corpus::from_text("test", text()); }
   static void SetUpTestSuite() { train::use_one_compute_thread(); }
 
-  // A round of all ranks, every one stepping with the exact average.
+  // Runs a round of all ranks, in which each one steps with the exact average.
   void round(std::uint32_t number) {
     std::vector<float> mean(workload_.elements()), gradient(workload_.elements());
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -107,13 +107,14 @@ TEST_F(GptWorkloadTest, LossIsKnownAfterTheLastRoundOnly) {
   round(0);
   EXPECT_TRUE(std::isnan(workload_.loss(0)));
   round(options_.rounds - 1);
-  // All replicas are equal, so that one scores all windows as all of them together do.
+  // All replicas are equal, so one of them scores all windows with the same result as all together.
   EXPECT_NEAR(workload_.loss(0), value_of("workload.perplexity"), 1e-6 * workload_.loss(0));
 }
 
 TEST_F(GptWorkloadTest, EveryRankScoresWithItsOwnReplica) {
   const double before = value_of("workload.perplexity");
-  for (float& x : workload_.parameters(2)) x = 0;  // every character as likely: the vocabulary
+  // All characters are equally likely, so the perplexity is the size of the vocabulary.
+  for (float& x : workload_.parameters(2)) x = 0;
   const double vocabulary = corpus_.vocabulary();
   const auto count = [&](int rank) {
     return static_cast<double>(
@@ -122,7 +123,7 @@ TEST_F(GptWorkloadTest, EveryRankScoresWithItsOwnReplica) {
   const double windows = count(0) + count(1) + count(2);
   const double share = count(2) / windows;
   const double after = value_of("workload.perplexity");
-  // Initial logits are near zero, too, so that the ranks' shares differ little.
+  // Initial logits are near zero, too, so the ranks' shares differ little.
   EXPECT_NEAR(std::log(after), (1 - share) * std::log(before) + share * std::log(vocabulary), 0.02);
   EXPECT_NE(after, before);
 }

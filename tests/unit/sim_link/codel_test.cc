@@ -20,7 +20,7 @@ using testing::kMs;
 constexpr std::int64_t kTarget = 5 * kMs;
 constexpr std::int64_t kInterval = 100 * kMs;
 
-// Times in ms of the packets hit when one is dequeued every ms after a constant wait.
+// Times in ms of the packets that are hit if one is dequeued every ms after a constant wait.
 std::vector<std::int64_t> hits(std::int64_t sojourn_ns, int packets, bool mark) {
   Codel codel(kTarget, kInterval, 0);
   std::vector<std::int64_t> times;
@@ -34,8 +34,8 @@ TEST(Codel, SparesAQueueBelowItsTarget) {
   EXPECT_TRUE(hits(kTarget - 1, 1000, false).empty());
 }
 
-// First after one interval, then at intervals of 100 / sqrt(count) ms: +100, +70.7, +57.7, +50,
-// ...; packets come at whole ms.
+// The first hit comes after one interval, then others at intervals of 100 / sqrt(count) ms: +100,
+// +70.7, +57.7, +50, ...; packets come at whole ms.
 TEST(Codel, HitsAtTheIntervalsOfTheControlLaw) {
   EXPECT_EQ(hits(kTarget, 500, true),
             (std::vector<std::int64_t>{100, 200, 271, 329, 379, 424, 464}));
@@ -73,8 +73,8 @@ TEST(Codel, TakesAFullPacketsTimeForATargetBelowIt) {
   EXPECT_TRUE(codel.hit(2 * kInterval, 12 * kMs, false));
 }
 
-// RFC 8289 section 5 as it stands: a queue, and a dequeue that drops from its head. Only the test
-// on the queue's bytes is left out, as link/codel.h says.
+// RFC 8289 section 5 literally: a queue, and a dequeue that drops from its head. Only the test on
+// the queue's bytes is left out, as link/codel.h says.
 class RfcQueue {
  public:
   struct Packet {
@@ -151,8 +151,8 @@ class RfcQueue {
   std::int64_t last_count_ = 0;
 };
 
-// Loads of 167 % and 71 % in turns, which CoDel enters within 16 intervals of each other, and
-// pauses that empty the queue and let it forget.
+// Loads of 167 % and 71 % alternate, so that CoDel starts again within 16 intervals. Pauses empty
+// the queue and let CoDel forget.
 std::vector<RfcQueue::Packet> bursty_arrivals(std::uint64_t seed) {
   RandomStream random(seed, 0, Purpose::workload);
   std::vector<RfcQueue::Packet> packets;

@@ -34,7 +34,7 @@ TEST(DelayModel, DelaysNothingUnlessTold) {
 
 struct Moments {
   DelayShape shape;
-  double mean, deviation;  // in terms of (delay - 50 ms) / 10 ms
+  double mean, deviation;  // of (delay - 50 ms) / 10 ms
 };
 
 TEST(DelayModel, HasMeanAndDeviationOfItsShape) {
@@ -127,7 +127,7 @@ TEST(DelayModel, CorrelatesNeighboursAsNetemDoes) {
   EXPECT_NEAR(products.mean(), 1.0 / 9 * 0.5, kSigmas * products.standard_error() + 1e-3);
 }
 
-// Recorded runs rely on them.
+// Recorded runs depend on these values.
 TEST(DelayModel, GivesTheSameDelaysOnEveryMachine) {
   const auto of = [](DelayShape shape) {
     return delays({.shape = shape, .delay_ns = 50 * kMs, .jitter_ns = 10 * kMs}, 3, 4);

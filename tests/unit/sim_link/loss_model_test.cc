@@ -98,7 +98,7 @@ TEST(LossModel, RepeatsItselfForTheSameSeedAndLink) {
   EXPECT_NE(fates(model(half, 1, 2), 100), fates(model(half, 1, 3), 100));
 }
 
-// Recorded runs rely on them.
+// Recorded runs depend on these values.
 TEST(LossModel, LosesTheSamePacketsOnEveryMachine) {
   EXPECT_EQ(fates(model({RandomLoss{0.25}}, 3, 4), 40), "................#..#.#...#.....#........");
   EXPECT_EQ(fates(model({RandomLoss{0.5, 0.5}}, 3, 4), 40),
@@ -117,12 +117,12 @@ TEST(LossModel, KeepsTheFatesOfOneModelWhenAnotherIsAdded) {
     EXPECT_TRUE(alone[i] == '.' || joined[i] == '#') << "packet " << i;
     more += alone[i] != joined[i];
   }
-  EXPECT_GT(more, 20);  // 42 expected, if the two are independent
+  EXPECT_GT(more, 20);  // 42 are expected if the two are independent
 }
 
 struct Refusal {
   LossOptions options;
-  std::string names;  // text that the error must have
+  std::string names;  // text that the error must contain
 };
 
 TEST(CheckLoss, NamesTheParameterItsValueAndItsRange) {

@@ -22,7 +22,7 @@ namespace {
 // 16,000 figures. Seeds are fixed, so none ever comes or goes.
 constexpr std::uint64_t kForgotten = 1000;  // packets until the start no longer matters
 
-// A slower look: 10^7 packets in all with LEEWAY_SLOW_TESTS set.
+// A slower check: 10^7 packets in all if LEEWAY_SLOW_TESTS is set.
 std::uint64_t packets_per_run() {
   return std::getenv("LEEWAY_SLOW_TESTS") != nullptr ? 250'000 : 25'000;
 }
@@ -114,7 +114,8 @@ TEST_P(LossStatistics, LoseTogetherAsOftenAsTheoryHasIt) {
   }
 }
 
-// Lengths of the bursts that begin and end within the run, by length; longer ones in the last.
+// Counts by length of the bursts that begin and end within the run. Longer ones are in the last
+// count.
 constexpr std::size_t kLengths = 12;
 std::array<double, kLengths + 1> burst_lengths(const std::vector<char>& lost) {
   std::array<double, kLengths + 1> counts{};
@@ -191,7 +192,7 @@ TEST(CorrelatedUniform, HasCorrelationRhoToTheLag) {
       products[lag].add(sum / static_cast<double>(x.size() - lag));
     }
   }
-  const double variance = (1 - kRho) / (1 + kRho) / 12;  // that of the sum of (1 - rho) rho^i u
+  const double variance = (1 - kRho) / (1 + kRho) / 12;  // variance of the sum of (1 - rho) rho^i u
   for (std::size_t lag = 0; lag < products.size(); ++lag) {
     EXPECT_NEAR(products[lag].mean(), variance * std::pow(kRho, lag),
                 kSigmas * products[lag].standard_error());

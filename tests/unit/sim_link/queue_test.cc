@@ -32,7 +32,7 @@ TEST(Queue, FollowsAScheduleComputedByHand) {
   EXPECT_EQ(line.enqueue(0, 100).departure_ns, 100);
   EXPECT_EQ(line.enqueue(0, 50).departure_ns, 150);
   EXPECT_EQ(line.enqueue(120, 30).departure_ns, 180);
-  EXPECT_EQ(line.waiting_bytes(120), 80u);  // 50 on the line, 30 behind
+  EXPECT_EQ(line.waiting_bytes(120), 80u);  // 50 of them on the line, 30 behind it
   EXPECT_EQ(line.waiting_packets(149), 2u);
   EXPECT_EQ(line.waiting_packets(150), 1u);
   EXPECT_EQ(line.waiting_bytes(180), 0u);
@@ -59,7 +59,8 @@ TEST(Queue, DropsWhatDoesNotFitItsPackets) {
 
 TEST(Queue, HoldsAsManyPacketsAsItMay) {
   Queue line = queue({.max_packets = 1000});
-  for (int i = 0; i < 40; ++i) line.enqueue(i / 2, 1);  // so that the ring is not at its start
+  // So that the ring does not begin at its start.
+  for (int i = 0; i < 40; ++i) line.enqueue(i / 2, 1);
   for (int i = 0; i < 1000; ++i) line.enqueue(1000, 1);
   EXPECT_EQ(line.waiting_packets(1000), 1000u);
   EXPECT_EQ(line.enqueue(1000, 1).fate, QueueFate::full);
@@ -102,7 +103,7 @@ TEST(Queue, TrimsWhatDoesNotFit) {
   EXPECT_EQ(trimmed.fate, QueueFate::trimmed);
   EXPECT_EQ(trimmed.bytes, 20u);
   EXPECT_EQ(trimmed.departure_ns, 220);
-  EXPECT_EQ(line.enqueue(0, 100).fate, QueueFate::full);  // 10 of the room are left
+  EXPECT_EQ(line.enqueue(0, 100).fate, QueueFate::full);  // only 10 bytes of the room are left
   const Passage small = line.enqueue(0, 10);
   EXPECT_EQ(small.fate, QueueFate::sent);
   EXPECT_EQ(small.departure_ns, 230);
@@ -158,7 +159,7 @@ TEST(Queue, SparesPacketsThatCodelCannotMakeFaster) {
   }
 }
 
-// Every reason to drop at once: bytes go out as far as the queue says it sent them.
+// All reasons to drop apply at once. As many bytes go out as the queue says it sent.
 TEST(Queue, SendsWhatItDoesNotDrop) {
   Queue line = queue({.max_bytes = 5000,
                       .red_min_bytes = 2000,
@@ -185,7 +186,8 @@ TEST(Queue, SendsWhatItDoesNotDrop) {
   }
 }
 
-// Little: the packets in the queue summed over time are the times in the queue summed over packets.
+// Little's law: the number of packets in the queue, summed over time, equals their times in the
+// queue, summed over packets.
 TEST(Queue, ObeysLittlesLaw) {
   Queue line = queue({.max_bytes = 3000});
   RandomStream random(2, 0, Purpose::workload);
@@ -220,7 +222,7 @@ TEST(Queue, MakesPoissonArrivalsWaitAsLongAsTheoryHasIt) {
     }
     waits.add(wait / kPackets / 1000);
   }
-  // The empty start takes less than 1e-2 away; whole ns take less than 1e-3.
+  // The empty start makes the mean less than 1e-2 too small, and whole ns less than 1e-3.
   EXPECT_NEAR(waits.mean(), 2.0, 4.6 * waits.standard_error() + 0.01);
   EXPECT_LT(waits.standard_error(), 0.05);
 }

@@ -9,7 +9,7 @@
 namespace leeway::sim {
 
 inline constexpr int kRuns = 40;
-// Student's t with 39 degrees of freedom, as 4 of the normal law
+// Student's t with 39 degrees of freedom that corresponds to 4 sigma of the normal distribution
 inline constexpr double kSigmas = 4.6;
 
 class Replicas {

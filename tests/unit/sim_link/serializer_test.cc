@@ -25,7 +25,7 @@ TEST(Serializer, CarriesPartsOfANanosecond) {
   EXPECT_EQ(line.send(0, 1), 3);
   EXPECT_EQ(line.send(0, 1), 6);  // 5 1/3
   EXPECT_EQ(line.send(0, 1), 8);
-  EXPECT_EQ(line.send(8, 1), 11);  // no part was left over
+  EXPECT_EQ(line.send(8, 1), 11);  // no fraction was left over
 }
 
 TEST(Serializer, CarriesThePartIntoAPacketThatComesWithinIt) {
@@ -44,7 +44,8 @@ TEST(Serializer, ForgetsThePartAfterAPause) {
 }
 
 TEST(Serializer, DoesNotDriftOverAMillionPackets) {
-  constexpr std::uint64_t kRate = 99'999'999'977;  // no divisor in common with anything
+  // Has no divisor in common with any other number here.
+  constexpr std::uint64_t kRate = 99'999'999'977;
   Serializer line(kRate);
   std::int64_t end = 0;
   for (int i = 0; i < 1'000'000; ++i) end = line.send(0, 1447);

@@ -29,7 +29,7 @@ TEST(TraceLine, SharesAnOpportunityAmongSmallPackets) {
 TEST(TraceLine, SpreadsALargePacketOverSeveral) {
   TraceLine line({10, 20, 50}, 100);
   EXPECT_EQ(line.send(0, 250), 50);
-  EXPECT_EQ(line.send(0, 50), 50);  // fits into the rest of it
+  EXPECT_EQ(line.send(0, 50), 50);  // fits into the rest of the opportunity
   EXPECT_EQ(line.send(0, 1), 60);
 }
 

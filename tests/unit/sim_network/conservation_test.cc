@@ -1,5 +1,5 @@
-// Packets do not come into being nor vanish. At every moment of random networks with every fault
-// switched on, packets that were sent and copied are delivered, lost or in flight.
+// Packets neither appear nor vanish. At every moment of random networks with every fault switched
+// on, packets that were sent and copied are delivered, lost or in flight.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ std::string topology_text(RandomStream& random) {
          kinds[random.below(kinds.size())] + " }";
 }
 
-// Each setting of a rule with a chance of one half.
+// Gives each setting of a rule a chance of one half.
 std::string rule_text(RandomStream& random, const std::string& tier) {
   std::string text = " link { tier: " + tier;
   const auto maybe = [&](const char* setting) {
@@ -72,7 +72,7 @@ void expect_conserved(World& world) {
   for (std::size_t kind = 0; kind < kTrafficKinds; ++kind) {
     const std::uint64_t under_way = world.network->under_way(static_cast<Traffic>(kind));
     ASSERT_EQ(all.sent[kind] + all.copied[kind], all.delivered[kind] + all.lost[kind] + under_way);
-    // The same as the links see it. No packet is between two links.
+    // The same counts by links. No packet is between two links.
     std::uint64_t copied = 0, lost = 0, on_links = 0;
     for (LinkId id = 0; id < world.topology.links(); ++id) {
       const LinkCounters& link = world.network->link_counters(id);
@@ -82,12 +82,13 @@ void expect_conserved(World& world) {
       lost += link.lost[kind];
     }
     ASSERT_EQ(on_links, under_way);
-    ASSERT_LE(copied, all.copied[kind]);  // the rest where ways of shared packets part
-    ASSERT_LE(lost, all.lost[kind]);      // the rest by partitions
+    // Other copies are made where the ways of one multicast packet separate.
+    ASSERT_LE(copied, all.copied[kind]);
+    ASSERT_LE(lost, all.lost[kind]);  // partitions lost the rest
   }
 }
 
-// The steps that the observer saw say the same.
+// Expects that the steps which the observer saw give the same counts.
 void expect_told(const World& world) {
   const NetworkCounters& all = world.network->counters();
   EXPECT_EQ(world.count(PacketStep::sent), sum(all.sent));
@@ -101,7 +102,7 @@ void expect_told(const World& world) {
     by_queue += link.queue_full + link.queue_early;
   }
   EXPECT_EQ(lost, sum(all.lost));
-  // A queue drops a shared packet once, which is told for each of its receivers.
+  // A queue drops a shared packet once. The observer is told for each of its receivers.
   EXPECT_GE(world.count(PacketStep::queue_full) + world.count(PacketStep::queue_early), by_queue);
   EXPECT_EQ(world.seen.size(), world.network->trace().records());
 }

@@ -1,4 +1,4 @@
-// Effects of links on packets: queues, losses, copies, other orders, damage, blocks.
+// Effects of links on packets: queues, losses, copies, reordering, damage, blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,12 +76,12 @@ TEST(Network, SharedFateLosesTheSamePacketsInTheOrderOfSending) {
   EXPECT_EQ(words, (std::vector<std::uint64_t>{0, 1, 3, 4, 6, 7}));
 }
 
-// The windows of a shared fate follow the clock, although the links' queues are not equally long.
+// The windows of a shared fate follow the clock, even if the links' queues have different lengths.
 TEST(Network, DownTimesOfASharedFateFollowTheClock) {
   World world(mesh(std::string(kByteEachNs) +
                    "loss { window { from_ms: 0.0001 to_ms: 0.0002 } } shared_fate: true"));
-  world.send(0, world.packet(0, 1, 500));  // out at 500: after the window
-  world.send(0, world.packet(0, 2, 150));  // out at 150: within it
+  world.send(0, world.packet(0, 1, 500));  // leaves the queue at 500, after the window
+  world.send(0, world.packet(0, 2, 150));  // leaves the queue at 150, within the window
   world.run();
   ASSERT_EQ(world.received.size(), 1u);
   EXPECT_EQ(world.received[0].packet.to, 1u);

@@ -58,8 +58,8 @@ TEST(Network, APartitionCutsOffSomeReceiversOfASharedPacket) {
   EXPECT_EQ(world.count(PacketStep::blocked), 1u);
 }
 
-// Every rank to every other at 300 uplinks and downlinks, of which some lose packets and some do
-// not keep their order.
+// Every rank sends to every other over 300 uplinks and downlinks. Some of them lose packets, and
+// some do not keep their order.
 void send_all_to_all(World& world) {
   for (std::uint32_t step = 1; step < 300; step += 7) {
     for (std::uint32_t rank = 0; rank < 300; ++rank) {
@@ -125,7 +125,7 @@ TEST(Network, PacketsOfAnInstantArriveInTheOrderOfSending) {
   }
 }
 
-// The downlink holds nothing up, but a packet waits there for its event when another one comes.
+// The downlink holds nothing up. But a packet waits there for its event when another one comes.
 TEST(Network, NoPacketOvertakesOneThatWaitsForItsDelivery) {
   World world(
       "ranks: 3 topology { star {} } link { tier: uplink from: '0' delay_ms { fixed: 1 } }");
@@ -135,12 +135,12 @@ TEST(Network, NoPacketOvertakesOneThatWaitsForItsDelivery) {
   EXPECT_EQ(world.words(), (std::vector<std::uint64_t>{1, 0}));
 }
 
-// Echoes every packet from within its delivery until it has gone to and fro ten times.
+// Returns every packet from within its delivery, until it has gone to and fro ten times.
 class Echo : public PacketReceiver {
  public:
   explicit Echo(World& world) : world_(world) {}
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override {
-    EXPECT_EQ(depth_++, 0);  // never from within another delivery
+    EXPECT_EQ(depth_++, 0);  // it is never called from within another delivery
     ++count;
     if (packet.word < 10) {
       Packet reply = world_.packet(packet.to, packet.from);
@@ -226,7 +226,7 @@ TEST(Network, TheTraceIsTheSameWithAndWithoutAnObserver) {
   EXPECT_EQ(trace(false), trace(true));
 }
 
-// One setting more moves no draw of the others.
+// One more setting changes no draw of the others.
 TEST(Network, DrawsOfOnePurposeDoNotDependOnAnother) {
   const auto lost_with = [](const std::string& more) {
     World world(mesh("loss { random { p: 0.2 } } " + more));

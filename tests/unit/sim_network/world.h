@@ -1,5 +1,5 @@
-// A network of the tests: made of a scenario's text, run event by event, with everything that
-// happens written down.
+// A network for tests: it is made from a scenario's text, runs event by event, and records
+// everything that happens.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class World : public PacketObserver, public PacketReceiver {
 
   void send(std::int64_t now_ns, const Packet& packet) { network->send({now_ns}, packet); }
 
-  // One event. False if none is left.
+  // Handles one event. Returns false if none is left.
   bool step() {
     Event event;
     if (!queue.pop(event)) return false;

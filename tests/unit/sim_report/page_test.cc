@@ -190,7 +190,7 @@ TEST(NoteworthyLinks, LossiestFirstEachOnceInItsWorstCell) {
   const auto cells = summarize(input.cells);
   const std::vector<LinkRow> rows = noteworthy_links(cells, 3);
   ASSERT_GE(rows.size(), 4u);
-  EXPECT_EQ(rows[0].link.name, "uplink 7");  // loses twice as much as the others
+  EXPECT_EQ(rows[0].link.name, "uplink 7");  // loses twice as much as the other links
   EXPECT_EQ(*rows[0].cell->setting("link[0].loss.random.p"), "0.4");
   EXPECT_NEAR(rows[0].link.lost_share(), 0.8, 0.001);
   EXPECT_EQ(rows[3].link.name, "uplink 15");  // the busiest

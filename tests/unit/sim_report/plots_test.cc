@@ -39,8 +39,8 @@ RunRecord run_with(std::uint64_t seed, double p99) {
   return run;
 }
 
-// ranks 8 and 4 (in this order) with codec a and b; p99 is ranks + 100 for b, and 2 more with
-// seed 2.
+// Cells of ranks 8 and 4 (in this order) with codecs a and b. p99 is the number of ranks, plus 100
+// for b, plus 2 with seed 2.
 std::vector<CellRecord> grid() {
   std::vector<CellRecord> cells;
   for (const int ranks : {8, 4}) {
@@ -84,7 +84,7 @@ TEST(DrawPlot, SeveralMeasuresTimesTheValuesOfBy) {
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{5, 9}));
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{2.5, 4.5}));
   EXPECT_EQ(chart.series[3].stroke->color, 1u);  // that of b
-  EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // that of the median
+  EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // the same dash as the median's
 }
 
 TEST(DrawPlot, ACurveForEachCombinationOfSeveralBy) {
@@ -135,7 +135,7 @@ TEST(DrawPlot, TextsAreCategories) {
   EXPECT_EQ(chart.y.title, "Data missing at the end (%)");
 }
 
-// A transport that does not look at the codec: one curve, named by what acts on it.
+// If a transport does not use the codec, there is one curve, named by the fields that act on it.
 TEST(DrawPlot, FieldsThatDoNotActAreNotInACurvesName) {
   auto cells = grid();
   cells[0].settings[0] = {"ranks", "8", true, true, "Workers", "eight"};
@@ -269,7 +269,7 @@ TEST(DrawPlot, TooManyCurvesAreThinnedOut) {
   Plot plot = plot_of("round", "round_ms", "ranks");
   for (const char* also : {"call_ms_max", "loss"}) plot.add_also_y(also);
   const Chart three = draw_plot(plot, summarize(cells));
-  ASSERT_EQ(three.series.size(), 15u);  // all measures of each value that is left
+  ASSERT_EQ(three.series.size(), 15u);  // all measures of each value that remains
   EXPECT_EQ(three.series.back().name, "39, Objective of the workload");
   EXPECT_EQ(three.note, "15 of 120 curves are shown, evenly chosen.");
 }

@@ -22,7 +22,7 @@ RunRecord awkward_run() {
   run.rounds[0].begin_ns = INT64_MIN;
   run.rounds[1].error_mean_square = 1.0 / 3;
   run.rounds[2].loss = 5e-324;
-  run.rounds[2].drift_pair = 0.1;  // and what made-up runs leave at its default
+  run.rounds[2].drift_pair = 0.1;  // and fields that made-up runs leave at their defaults
   run.rounds[2].failed_calls = UINT32_MAX;
   run.links[0].name = "eu>us \"quoted\" \\ ";
   run.links[0].counters.offered = {UINT64_MAX, 1, 2};
@@ -42,7 +42,7 @@ TEST(RunJson, ReadsBackToTheLastBit) {
   const std::string text = run_json(run);
   const auto read = parse_run_json(text);
   ASSERT_TRUE(read.ok()) << read.status().c_str();
-  EXPECT_EQ(run_json(*read), text);  // and what the text holds:
+  EXPECT_EQ(run_json(*read), text);  // the text that was read is written again
   EXPECT_EQ(read->seed, run.seed);
   EXPECT_EQ(read->trace_hash, run.trace_hash);
   EXPECT_EQ(read->events, run.events);

@@ -114,7 +114,7 @@ TEST(LaneCalls, AStoppedRankGoesOnOnAllLanes) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// Faults that are injected differ from lane to lane, and messages come before calls.
+// Injected faults differ from lane to lane, and messages come before calls.
 TEST(LaneCalls, MessagesAndFurtherCommunicatorsGoByTheFirstLane) {
   const RunRecord record = record_of(with_lanes(
       2,
@@ -125,7 +125,7 @@ TEST(LaneCalls, MessagesAndFurtherCommunicatorsGoByTheFirstLane) {
   EXPECT_GT(measure(record, "loss_first_pass"), 0.02);
 }
 
-// All lanes of a rank have one share of its line: a paced call takes the time of one lane.
+// All lanes of a rank share its line, so a paced call takes as long as on one lane.
 TEST(LaneCalls, PacedLanesHaveTheRateOfOne) {
   const auto round_ms = [](int lanes) {
     const RunRecord record =
@@ -135,7 +135,7 @@ TEST(LaneCalls, PacedLanesHaveTheRateOfOne) {
     std::sort(all.begin(), all.end());
     return all[all.size() / 2];
   };
-  // 1.5 MB at 100 Mb/s, and headers.
+  // 1.5 MB at 100 Mb/s, plus headers.
   EXPECT_GT(round_ms(1), 120);
   EXPECT_NEAR(round_ms(4) / round_ms(1), 1.0, 0.1);
 }

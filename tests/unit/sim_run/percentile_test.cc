@@ -15,7 +15,7 @@ TEST(Percentile, NearestRank) {
   EXPECT_EQ(percentile(values, 500), 100);
   EXPECT_EQ(percentile(values, 900), 180);
   EXPECT_EQ(percentile(values, 990), 198);
-  EXPECT_EQ(percentile(values, 999), 200);  // 199.8 values are not enough with 199
+  EXPECT_EQ(percentile(values, 999), 200);  // 199 values do not reach 99.9 % of 200, which is 199.8
   EXPECT_EQ(percentile(values, 0), 1);
   EXPECT_EQ(percentile(values, 1000), 200);
   EXPECT_EQ(percentile(std::vector<double>{7}, 500), 7);

@@ -1,4 +1,4 @@
-// Runs of scenarios that are given in a line.
+// Runs scenarios that are given as one line of text.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ TEST(RunCommunicators, AnAbortEndsItForTheRankAndNothingElsewhere) {
   for (const RoundRecord& round : record.rounds) EXPECT_EQ(round.failed_calls, 0u);
 }
 
-// Messages with the first one that aborts fail with kPeerLost; the rest of the call is still open.
+// The first abort makes its messages fail with kPeerLost; the rest of the call is still open.
 TEST(RunCommunicators, AnAbortCancelsWhatAnotherOnesAbortHasLeftOpen) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const RunRecord record = record_of(
@@ -75,8 +75,8 @@ TEST(RunCommunicators, AProcessThatJoinsLateLives) {
   EXPECT_EQ(measure(record, "communicator[0].failed"), 0);
 }
 
-// Seed 12948 of the swarm, made small: some have aborted and wait in the next communicator for
-// others that still serve the dead one in the former.
+// Seed 12948 of the swarm, made small. Some processes have aborted, and wait in the next
+// communicator for others, which still serve the dead process in the former one.
 TEST(RunCommunicators, AProcessThatIsHeldUpInTheFormerOneLives) {
   const RunRecord record = record_of(
       "ranks: 6 rounds: 1 operation { bytes: 4 peer_timeout_ms: 968.989 } link { delay_ms { "

@@ -37,8 +37,8 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
   EXPECT_NEAR(measure(record, "compute.drop_rate"), 1 - kept, 1e-9);
 }
 
-// Complete packets that nobody has units behind: the checkers expect them to be reported as
-// untouched.
+// Packets are complete, but no rank has units of work behind them. The checkers expect them to be
+// reported as untouched.
 TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingHaveNoAverage) {
   std::string slow;
   for (int rank = 0; rank < 8; ++rank) {
@@ -58,7 +58,7 @@ TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingHaveNoAverage) {
   }
 }
 
-// Gradients that are all 1: what the averages are, mean over rounds.
+// With gradients that are all 1: the mean of the averages over rounds.
 double mean_average(const RunRecord& record) {
   EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "results are what the reference is";
   double sum = 0;
@@ -76,7 +76,7 @@ TEST(RunCompute, NormalisationDecidesWhetherTheAverageShrinks) {
   EXPECT_NEAR(mean_average(fixed), 1 - measure(fixed, "compute.drop_rate"), 1e-6);
 }
 
-// The run's own account of what it gained, against a run without a threshold.
+// The gain that the run reports, compared with a run without a threshold.
 TEST(RunCompute, SpeedupIsThatOverTheSameRunWithoutThreshold) {
   const RunRecord dropping =
       record_of(scenario_with("threshold_ms: 160 forward_share: 0.3 warm_up_rounds: 3"));

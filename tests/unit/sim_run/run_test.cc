@@ -1,4 +1,4 @@
-// Whole runs of small scenarios: what the parts do together.
+// Whole runs of small scenarios, in which all parts work together.
 #include "run/run.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Run, LossesOfTheLinksAreThoseOfTheReport) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 40 operation { bytes: 262144 datagram_bytes: 512 } "
       "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
-  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // rough number of packets
+  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // a rough number of packets
   EXPECT_NEAR(measure(record, "loss_first_pass"), 0.1, 4 * std::sqrt(0.09 / expected));
   EXPECT_GT(measure(record, "error.nmse"), 1e-4);
 }
@@ -67,8 +67,8 @@ TEST(Run, ARankThatWasGivenUpHasItsCallsRefused) {
     EXPECT_GE(record.rounds[round].failed_calls, 1u) << "round " << round;
 }
 
-// Ranks 0 and 3 give up rank 1, which is stopped, while they wait for rank 2, which computes. They
-// are more than half of the others, so rank 1 believes them.
+// Rank 1 is stopped. Ranks 0 and 3 give it up while they wait for rank 2, which computes. They are
+// more than half of the others, so rank 1 believes them.
 TEST(Run, WhatARankSendsThatWasGivenUpIsNotUsed) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
@@ -156,7 +156,8 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
-// A queue marks where it would drop, and paced senders slow down for marks as for losses.
+// A queue marks packets instead of dropping them, and paced senders slow down for marks as they do
+// for losses.
 TEST(Run, PacedSendersSlowDownForMarks) {
   for (const std::string control : {"wan", "scavenger", "fabric"}) {
     const std::string text =
@@ -173,7 +174,7 @@ TEST(Run, PacedSendersSlowDownForMarks) {
   }
 }
 
-// The sockets of stopped processes overflow, and everything arrives all the same.
+// The sockets of stopped processes overflow, and yet everything arrives.
 TEST(Run, ACallOutlastsAFullSocket) {
   for (const std::string control : {"wan", "scavenger", "fabric", "fixed"}) {
     const RunRecord record = record_of(
@@ -210,7 +211,7 @@ TEST(Run, APauseDelaysAndLosesNothing) {
   EXPECT_LT(record.rounds[3].call_ns_max, 10'000'000);
 }
 
-// Two ranks that have no path to each other for a second: a third one relays. Numbers are large
+// Two ranks have no path to each other for a second, so a third one relays. Tensors are large
 // enough for pieces.
 TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
   const std::string common =
@@ -221,7 +222,7 @@ TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
   EXPECT_EQ(measure(relayed, "failed_calls"), 0);
   EXPECT_GE(relayed.rounds[0].call_ns_max, 1'000'000'000);
   EXPECT_LE(relayed.rounds[0].call_ns_max, 3'000'000'000);
-  // Later rounds take the detour's time, and no time-out
+  // Later rounds take as long as the detour, but no time-out.
   EXPECT_LE(relayed.rounds[7].call_ns_max, 3 * straight.rounds[7].call_ns_max);
   expect_passed(relayed, "i6");
   expect_passed(relayed, "i11");
@@ -239,8 +240,8 @@ TEST(Run, RanksOutliveTheirRelay) {
   EXPECT_EQ(record.rounds[29].contributors_min, 4);
 }
 
-// All are done but the two whose data goes through a share of another's uplink. He leaves with the
-// rest, and stays for them.
+// All ranks are done but two, whose data go through a share of a third rank's uplink. That rank is
+// leaving like the rest, but stays for the two.
 TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   const RunRecord record = record_of(
       "ranks: 3 rounds: 1 operation { kind: all_gather bytes: 1048576 delivery { kind: exact "
@@ -251,8 +252,9 @@ TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   EXPECT_GE(record.rounds[0].call_ns_max, 3'000'000'000);
 }
 
-// As behind translators that forget a rank that pauses: the first datagrams afterwards are lost.
-// The pause is no round trip, so nobody waits as long again before lost datagrams are sent again.
+// The first datagrams after a pause are lost, as behind translators that forget a rank that pauses.
+// The pause must not count as a round trip; otherwise ranks would wait as long again before they
+// repeat lost datagrams.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
   for (const int after_us : {20, 50, 100, 150, 200, 250, 300, 350}) {
     const std::string after = std::to_string(after_us / 1000.0);

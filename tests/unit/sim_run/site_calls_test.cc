@@ -32,7 +32,7 @@ void expect_check_passed(const RunRecord& record, const std::string& id) {
   }
 }
 
-// Bytes on the line between the sites, one way.
+// Bytes on the line between the sites, in one direction.
 std::uint64_t on_the_line(const RunRecord& record) {
   for (const LinkRecord& link : record.links) {
     if (link.name.find("here") != std::string::npos && link.name.find("there") != std::string::npos)
@@ -120,7 +120,7 @@ TEST(SiteCalls, AStoppedRankGoesOn) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// Calls that the library sends straight go straight, and messages come before calls by sites.
+// Calls that the library sends straight still go straight, and messages come before calls by sites.
 TEST(SiteCalls, OtherCallsGoAsTheyDo) {
   const RunRecord record = record_of(in_sites(
       "bytes: 60000 confirm_use: true owner_weights: true delivery { deadline_ms: 2000 }"));

@@ -71,7 +71,7 @@ TEST(Cells, SweepsWholeMessages) {
   EXPECT_EQ(grid[2].scenario.link(0).loss().gilbert_elliott().r(), 0.5);
 }
 
-// A TCP ring has no delivery classes and no codecs; its deadline acts.
+// A TCP ring has no delivery classes and no codecs, but its deadline acts.
 TEST(Cells, AreMadeOnceWhereASweptFieldDoesNotAct) {
   const auto grid = cells_of(
       "link {} sweep { field: \"endpoint\" texts: [\"core\", \"tcp_ring\"] }"

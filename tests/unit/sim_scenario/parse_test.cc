@@ -1,4 +1,4 @@
-// Golden error messages: what a person reads who mistyped something.
+// Expected error messages for a person who mistyped something.
 #include "scenario/parse.h"
 
 #include <unistd.h>
@@ -128,7 +128,7 @@ class ReadFile : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  // One for this process: several builds may test at the same time.
+  // A folder for this process, because several builds may run tests at the same time.
   std::string folder_ = ::testing::TempDir() + "leeway_scenario_" + std::to_string(::getpid());
 };
 

@@ -1,4 +1,4 @@
-// Scenarios and error texts of the tests, in a line each.
+// Scenarios and their error texts, in one line each.
 #pragma once
 
 #include <string>

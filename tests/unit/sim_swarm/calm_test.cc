@@ -1,4 +1,4 @@
-// calm_from_round: what ends, and what stays.
+// calm_from_round: which faults end, and which stay.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ std::string calm(const std::string& operation, const std::string& rest) {
          rest;
 }
 
-// Packets missing in rounds that all ranks began in the calm.
+// Number of packets missing in rounds that all ranks began in the calm.
 std::uint64_t missing_in_calm(const RunRecord& record) {
   std::uint64_t missing = 0;
   for (const RoundRecord& round : record.rounds) {

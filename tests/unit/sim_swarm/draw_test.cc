@@ -108,7 +108,7 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["long flow"] += operation.bytes() > 65536;
 }
 
-// Fewer datagrams of float32 than ranks, 56 bytes of each being a header.
+// The tensor has fewer datagrams of float32 than ranks. A header takes 56 bytes of each datagram.
 bool has_few_owners(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   return operation.kind() == Operation::all_reduce &&
@@ -149,8 +149,8 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 
-// If all ranks are behind symmetric translators nobody reaches anybody. A smaller scenario of a
-// failure must not be one of these.
+// If all ranks are behind symmetric translators, none reaches another. Shrinking a failing scenario
+// must not lead to such a one.
 TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   Scenario scenario;
   scenario.set_ranks(3);
@@ -166,8 +166,8 @@ TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   EXPECT_FALSE(promises_recovery(scenario));
 }
 
-// A queue takes little of a burst, and the next burst begins a time-out later: exact data of many
-// queues' length need the deadline for that, twice as much through a relay.
+// A queue takes little of a burst, and the next burst begins a time-out later: so exact data as
+// long as many queues need a longer deadline, and twice as long through a relay.
 TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
   Scenario scenario;
   scenario.set_ranks(3);
@@ -194,7 +194,8 @@ TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
   EXPECT_TRUE(promises_recovery(scenario));
 }
 
-// Later than their peers wait for a sign of life, and in time for a call that waits for them.
+// Processes join later than their peers wait for a sign of life, but in time for a call that waits
+// for them.
 TEST(Draw, ProcessesJoinLate) {
   int late = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -69,7 +69,7 @@ TEST(Swarm, PartsTogetherTellWhatTheWholeTells) {
   ASSERT_EQ(parts.failures.size(), 2u);
   EXPECT_EQ(parts.failures[0].seed, 17u);
 
-  // One run that is different, or two that have changed places, are seen.
+  // The hash differs if one run is different, or if two runs have changed places.
   const RunFunction other = [&](const scenario::Scenario& scenario, std::uint64_t seed,
                                 const RunOptions& options) {
     return run(scenario, seed == 7 ? 8 : seed == 8 ? 7 : seed, options);
@@ -99,7 +99,7 @@ TEST(Swarm, StopsWhenTold) {
   EXPECT_EQ(tally.seeds, 20u);
 }
 
-// The real core: drawn calls are refused by none, so that seeds are not wasted.
+// The real core takes all drawn calls, so that no seed is wasted.
 TEST(Swarm, DrawnOperationsAreRunAndNotRefused) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     scenario::Scenario scenario = draw_scenario(seed);

@@ -1,4 +1,4 @@
-// Throughput of a flow against the closed forms: CUBIC's response function, a full line, a fair
+// Compares a flow's throughput with closed forms: CUBIC's response function, a full line, a fair
 // share.
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ TEST(TcpResponse, FillsACleanLine) {
     PathOptions options;
     options.bits_per_second = mbps * 1'000'000;
     options.one_way_ns = 10'000'000;
-    options.queue_bytes = mbps * 2500;  // bytes that are sent in 20 ms
+    options.queue_bytes = mbps * 2500;  // bytes that the line sends in 20 ms
     TcpPath path(options);
     path.add({}).send({0}, TcpFlow::kEndless);
     path.run_until(10 * kSecond);

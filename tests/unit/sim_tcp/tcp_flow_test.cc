@@ -1,4 +1,5 @@
-// Whole flows: what is repeated, when, and that nothing is missing or doubled at the end.
+// Whole flows: which segments are repeated and when, and that at the end nothing is missing or
+// doubled.
 #include "tcp/tcp_flow.h"
 
 #include <array>
@@ -54,7 +55,7 @@ TEST(TcpFlow, LoneLossIsRepairedInOneRoundTrip) {
   lose_first_copies(path, {3});
   path.add(known_rtt()).send({0}, 10 * kSegment);
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
-  // There 5 ms, back 5, the repair 5.
+  // 5 ms there, 5 back, and 5 for the repair.
   EXPECT_EQ(path.now().ns, 15 * kMs);
   EXPECT_EQ(path.flow(0).sender().counters().repeated, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);
@@ -74,7 +75,7 @@ TEST(TcpFlow, WindowIsLedDownWhileTheLossIsRepaired) {
   TcpPath path({});
   lose_first_copies(path, {150});  // the first of a round of 160
   path.add(known_rtt()).send({0}, TcpFlow::kEndless);
-  path.run_until(60 * kMs - 1);  // found at 50 ms, known to be repaired at 60
+  path.run_until(60 * kMs - 1);  // the loss is found at 50 ms, and the repair is known at 60
   EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);
   EXPECT_NEAR(path.flow(0).sender().window(), 0.7 * 160, 12);
 }
@@ -86,7 +87,8 @@ TEST(TcpFlow, LostTailIsFoundByAProbe) {
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
   EXPECT_EQ(path.flow(0).sender().counters().probes, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().timeouts, 0u);
-  // The last acknowledgement at 10 ms or a delayed one later, then one left: as late as a timeout.
+  // The last acknowledgement comes at 10 ms, or later if it is delayed, and then one segment
+  // remains. That takes as long as a timeout.
   EXPECT_LT(path.now().ns, 300 * kMs);
 }
 
@@ -99,7 +101,8 @@ TEST(TcpFlow, SilenceDoublesTheTimeoutFromTwoHundredMilliseconds) {
   };
   path.add(known_rtt()).send({0}, kSegment);
   path.run_until(8 * kSecond);
-  // Sent, probed when a timeout is due (10 + 200 ms), and then repeated after 210, 420, ... ms.
+  // The segment is sent, probed when a timeout is due (10 + 200 ms), and then repeated after 210,
+  // 420, ... ms.
   const std::vector<std::int64_t> expected = {0, 210, 420, 840, 1680, 3360, 6720};
   EXPECT_EQ(times_ms, expected);
 }
@@ -174,7 +177,7 @@ TEST(TcpFlow, NothingIsAllocatedInASteadyState) {
   const std::size_t before = allocations_so_far();
   path.run_until(40 * kSecond);
   EXPECT_GT(path.flow(0).sender().counters().segments, segments + 10'000);
-  EXPECT_LE(allocations_so_far() - before, 4u);  // the call of run_until
+  EXPECT_LE(allocations_so_far() - before, 4u);  // only the calls of run_until allocate
 }
 
 }  // namespace

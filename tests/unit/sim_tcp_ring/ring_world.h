@@ -17,7 +17,8 @@ class RingWorld final : public Endpoints::Client {
  public:
   explicit RingWorld(const std::string& scenario, std::uint64_t seed = 1);
 
-  // One call of every live rank, all submitted now; until all have returned. Their results by rank.
+  // Submits one call of every live rank now, and runs until all have returned. Returns their
+  // results by rank.
   std::vector<CallResult> call(CallKind kind, std::uint64_t bytes);
   void submit(std::uint32_t rank, CallKind kind, std::uint64_t bytes);
   void run_until(std::int64_t ns);

@@ -45,8 +45,8 @@ TEST(TcpRing, LosslessAllReduceTakesAsLongAsGlooDoes) {
   EXPECT_NEAR(median_ms(0, 11) / 209, 1, 0.2);
 }
 
-// By CUBIC's own response the window is 39 segments at 0.1 %, 22 Mb/s: 6.3 MB take 2.2 s, and
-// sqrt(10) times as long at 1 %.
+// By CUBIC's response function, the window is 39 segments at 0.1 % loss, which gives 22 Mb/s. So
+// 6.3 MB take 2.2 s, and sqrt(10) times as long at 1 %.
 TEST(TcpRing, PacketLossMakesItAsSlowAsTcpsWindow) {
   EXPECT_NEAR(median_ms(0.001, 21), 2300, 500);
   EXPECT_NEAR(median_ms(0.01, 21), 7700, 1500);
@@ -76,7 +76,8 @@ TEST(TcpRing, SendsWhatARingSendsAndNoMore) {
     EXPECT_EQ(result.expected, (6u * (1 << 20) + 1447) / 1448);
     EXPECT_EQ(result.arrived_first, result.expected);
     EXPECT_EQ(result.contributors_min, 4u);
-    // Segments with 32 bytes of TCP, acknowledgements of every second one, notices.
+    // Counts segments with 32 bytes of TCP header, acknowledgements of every second segment, and
+    // notices.
     EXPECT_NEAR(static_cast<double>(result.bytes_sent), 6.0 * (1 << 20) * 1.035, 2e5);
   }
 }
@@ -147,7 +148,7 @@ TEST(TcpRing, RingWorksAgainAfterACallFailed) {
   for (int round = 0; round < 3; ++round) longest_ms(world.call(CallKind::all_reduce, 100'000));
 }
 
-// The others have given the call up, or are in the next one, when the late rank comes.
+// When the late rank comes, the others have given the call up, or are in the next one.
 TEST(TcpRing, RingWorksAgainAfterARankCameTooLate) {
   RingWorld world(star(0, 4, 300));
   for (const std::uint32_t rank : {0u, 1u, 3u}) world.submit(rank, CallKind::all_reduce, 4000);
@@ -157,7 +158,7 @@ TEST(TcpRing, RingWorksAgainAfterARankCameTooLate) {
   world.submit(2, CallKind::all_reduce, 4000);  // the first call
   world.run_until_done(7);
   EXPECT_EQ(world.done[6].result.status.code(), StatusCode::kDeadlineExceeded);
-  world.submit(2, CallKind::all_reduce, 4000);  // the second, which the others gave up, too
+  world.submit(2, CallKind::all_reduce, 4000);  // the second call, which the others gave up, too
   world.run_until_done(8);
   longest_ms(world.call(CallKind::all_reduce, 4000));
 }

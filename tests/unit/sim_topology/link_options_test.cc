@@ -210,7 +210,7 @@ TEST(RecordFile, RefusesWithRuleFileAndLine) {
             std::string::npos);
   EXPECT_NE(refusal("loss { trace { path: '" + path + "' } }").find("link[0]: "),
             std::string::npos);
-  std::ofstream(path) << "3\n2\n";  // a table that falls
+  std::ofstream(path) << "3\n2\n";  // a table whose values fall
   EXPECT_NE(refusal("delay_ms { table: '" + path + "' }").find("delay.values_ns=2000000"),
             std::string::npos);
   std::ofstream(path) << "\n";

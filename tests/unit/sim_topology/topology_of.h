@@ -1,4 +1,4 @@
-// Topologies of the tests, made of a scenario's text.
+// Topologies for tests, made from a scenario's text.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline Result<Topology> try_topology(const std::string& text) {
   return Topology::make(*scenario);
 }
 
-// One that must be possible.
+// Makes a topology, which must be possible.
 inline Topology topology_of(const std::string& text) {
   Result<Topology> made = try_topology(text);
   EXPECT_TRUE(made.ok()) << made.status().text();

@@ -74,8 +74,8 @@ TEST(Wiring, FatTreeHasOneThreeAndFiveSwitchWays) {
   EXPECT_EQ(topology.links(), 32u + 4 * 16);
 }
 
-// A way over the core names each switch as the end of one link and the start of the next, and the
-// core switch that an aggregation switch has a link to.
+// On a way over the core, each switch is the end of one link and the start of the next. The core
+// switch must be one to which the aggregation switch has a link.
 TEST(Wiring, FatTreeLinksFit) {
   const Topology topology = topology_of("ranks: 54 topology { fat_tree { k: 6 } }");
   std::set<std::string> cores;

@@ -8,10 +8,10 @@ namespace leeway::sim::trace {
 namespace {
 
 struct Change {
-  std::uint32_t at = UINT32_MAX;  // no. of the packet that is other
+  std::uint32_t at = UINT32_MAX;  // number of the packet that differs
   std::uint32_t bytes = 1500;
   LinkId link = 0;
-  std::uint32_t index = 0;  // that of the datagram
+  std::uint32_t index = 0;  // index of the datagram
 };
 
 class TraceDiff : public TraceFiles {

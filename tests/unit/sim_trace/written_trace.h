@@ -1,4 +1,4 @@
-// Traces made by hand, and files of a test case's own.
+// Traces that tests write by hand, and files of a test's own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ inline std::vector<std::byte> data_datagram(std::uint32_t round, std::uint32_t i
   return datagram;
 }
 
-// Reads to the end; the status says how that went.
+// Reads to the end. The status tells whether that succeeded.
 inline Status read_all(const std::string& path, std::vector<Packet>* packets = nullptr) {
   Result<TraceReader> reader = TraceReader::open(path);
   if (!reader.ok()) return reader.status();

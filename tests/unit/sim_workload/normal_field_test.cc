@@ -47,7 +47,7 @@ TEST(NormalField, HasTheMomentsOfTheNormalLaw) {
   EXPECT_NEAR(fourth / kCount, 3, 4 * std::sqrt(96.0) / deviation);
 }
 
-// Where the ziggurat ends and its tail begins.
+// Values at which the ziggurat ends and its tail begins.
 TEST(NormalField, HasTheTailsOfTheNormalLaw) {
   constexpr std::size_t kMany = 8 * kCount;
   const std::vector<float> values = field(5, 1, 0, kMany);
@@ -90,7 +90,7 @@ TEST(NormalField, NeighboursAreNotCorrelated) {
   EXPECT_NEAR(across / kCount, 0, 4 / std::sqrt(kCount));
 }
 
-// Changing these breaks every recorded run.
+// If these values change, every recorded run becomes invalid.
 TEST(NormalField, HoldsTheGoldenValues) {
   double sum = 0;
   for (const float z : field(1, 2, 3, 100'000)) sum += z;

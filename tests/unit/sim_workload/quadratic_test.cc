@@ -17,7 +17,7 @@ std::vector<float> gradient_of(QuadraticWorkload& workload, std::uint32_t rank,
   return out;
 }
 
-// Rounds of SGD of all ranks in step, rank i weighing weights[i] in every average.
+// Runs rounds of SGD on all ranks in step, in which rank i has weight weights[i] in every average.
 void train(QuadraticWorkload& workload, std::span<const double> weights, std::uint32_t rounds) {
   const auto ranks = static_cast<std::uint32_t>(weights.size());
   for (std::uint32_t round = 0; round < rounds; ++round) {
@@ -102,7 +102,8 @@ TEST(Quadratic, TheFixedPointsGapIsTheClosedForm) {
               4 * expected * std::sqrt(2.0 / kElements));
 }
 
-// The ratio rule at 40 % loss, each element on its own: where README.md says it ends.
+// The ratio rule at 40 % loss, where each element is lost independently. README.md tells where it
+// ends.
 TEST(Quadratic, TheRatioRuleEndsWhereItsWeightsSay) {
   constexpr std::uint32_t kRanks = 4;
   constexpr std::size_t kElements = 8000;

@@ -39,7 +39,7 @@ TEST(NcclProgram, BrokenFilesAreReadToTheirEnd) {
   }
 }
 
-// Offsets and counts of the header that point anywhere.
+// Offsets and counts in the header may point anywhere.
 TEST(NcclProgram, BrokenHeadersAreHarmless) {
   auto program = own_program();
   program.resize(std::min<std::size_t>(program.size(), 20'000));

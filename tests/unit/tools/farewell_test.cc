@@ -22,7 +22,7 @@ Options rank_of_two(int rank, std::uint16_t port) {
   options.world_size = 2;
   options.rendezvous = rendezvous::rendezvous_at(port);
   options.transport = TransportKind::udp;
-  options.peer_timeout = 60s;  // a message, and no time-out, ends a wait here
+  options.peer_timeout = 60s;  // a message ends a wait here, and no time-out does
   options.log_level = "off";
   return options;
 }

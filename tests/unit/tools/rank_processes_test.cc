@@ -190,7 +190,8 @@ TEST(RunRankProcesses, PassesSignalsOn) {
   }
 }
 
-// However early the launcher is killed, and whatever its ranks ignore. Each rank holds a pipe open.
+// However early the launcher is killed, and whatever signals its ranks ignore. Each rank holds a
+// pipe open.
 TEST(RunRankProcesses, RanksDoNotOutliveAKilledLauncher) {
   for (const bool is_early : {false, true}) {
     const Folder folder;
@@ -211,7 +212,7 @@ TEST(RunRankProcesses, RanksDoNotOutliveAKilledLauncher) {
     kill(launcher, SIGKILL);
     waitpid(launcher, nullptr, 0);
     char byte = 0;
-    EXPECT_EQ(read(lives[0], &byte, 1), 0);  // when all have ended
+    EXPECT_EQ(read(lives[0], &byte, 1), 0);  // end of file, when all have ended
     close(lives[0]);
   }
 }

@@ -83,7 +83,7 @@ TEST(TopPage, JsonHasTheSame) {
   EXPECT_THAT(json, HasSubstr("\"queue_seconds\": null"));
 }
 
-// The far end chooses what stands in labels.
+// The other process chooses the contents of labels.
 TEST(TopPage, SendsTheTerminalNothingButText) {
   const std::string bad =
       "\x1b]0;owned\x07\x9b"

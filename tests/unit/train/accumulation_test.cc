@@ -12,7 +12,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// One rank whose threshold lets one of its two micro-batches through, once it is in force.
+// A rank whose threshold, once in force, allows only one of its two micro-batches.
 class DroppingRank {
  public:
   explicit DroppingRank(const std::string& normalisation)
@@ -31,7 +31,7 @@ class DroppingRank {
   }
 
   ComputeBudget& budget() { return accumulation_->budget(); }
-  // The mean of their losses.
+  // The mean of the steps' losses.
   double compute_steps(std::uint64_t steps) {
     double loss = 0;
     for (std::uint64_t step = 0; step < steps; ++step)
@@ -66,7 +66,7 @@ TEST(AccumulationCompute, WeighsByWhatWasPlannedIfToldTo) {
 }
 
 TEST(AccumulationCompute, ReturnsTheMeanLossOfWhatWasCompleted) {
-  // An untrained model's loss for any windows is nearly the logarithm of its 11 characters.
+  // For any windows, the loss of an untrained model is nearly the logarithm of its 11 characters.
   DroppingRank rank("realised");
   EXPECT_NEAR(rank.compute_steps(1), std::log(11.0), 0.3);
   EXPECT_NEAR(rank.compute_steps(kWarmUpSteps), std::log(11.0), 0.3);

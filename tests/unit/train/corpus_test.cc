@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Characters whose place in the text can be read off three of them in a row.
+// Text in which any three characters in a row tell their place.
 std::string numbered_text(std::size_t lines) {
   std::string text;
   for (std::size_t i = 0; i < lines; ++i) text += std::to_string(1'000'000 + i) + "\n";

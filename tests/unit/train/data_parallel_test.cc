@@ -10,10 +10,11 @@
 namespace leeway::tools::train {
 namespace {
 
-constexpr std::size_t kElements = 4096;  // several packets a rank, so that each owns some
+// Several packets for each rank, so that each rank owns some.
+constexpr std::size_t kElements = 4096;
 
-// Every rank's gradient after a step in which rank r brings `sums[r]` of weight `weights[r]`. In
-// replica mode, of its own shard only.
+// Every rank's gradient after a step in which rank r contributes `sums[r]` with weight
+// `weights[r]`. In replica mode, only the rank's own shard counts.
 std::vector<std::vector<float>> updated_gradients(const char* mode, std::vector<float> sums,
                                                   std::vector<double> weights) {
   Arguments arguments = small_job();

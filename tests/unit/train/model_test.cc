@@ -56,9 +56,9 @@ TEST(GptMeanLoss, IsTheMeanOverWindows) {
 }
 
 TEST(GptMeanLoss, DoesNotLookAhead) {
-  // A model of a context shorter by one, with the same parameters, tells the losses of all
-  // predictions but the last. If they do not change when more text follows, what remains is -ln
-  // P(last token), and those P add up to one.
+  // A model with a context shorter by one and the same parameters gives the losses of all
+  // predictions but the last. If these do not change when more text follows, the rest is -ln P(last
+  // token), and these P must add up to one.
   GptShape shorter = kShape;
   shorter.context -= 1;
   Gpt model(kShape, 3), prefix_model(shorter, 3);
@@ -98,7 +98,8 @@ TEST(GptComputeGradient, FillsTheFlatGradientAndForgetsTheLastOne) {
 }
 
 TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
-  // Along its own direction, where the loss changes most and float32 differences are cleanest.
+  // Takes the derivative along the gradient's own direction, in which the loss changes most and
+  // float32 differences are most accurate.
   Gpt model(kShape, 5);
   const auto windows = windows_of(6);
   model.compute_gradient(windows);
@@ -119,7 +120,7 @@ TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
 }
 
 TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
-  // Data-parallel training rests on this.
+  // Data-parallel training depends on this.
   Gpt model(kShape, 2);
   const auto windows = windows_of(4);
   const std::size_t half = windows.size() / 2;

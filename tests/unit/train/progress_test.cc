@@ -87,7 +87,7 @@ TEST(ProgressOnStep, WritesALineAStepAtMostInShortRuns) {
 TEST(ProgressOnStep, RewritesOneLineOnATerminalAFewTimesASecond) {
   const std::string text = run(true, 1000, 1ms);
   EXPECT_EQ(text.find('\n'), std::string::npos);
-  // At 1 ms, then every 200 ms, and at the end; finish() returns once more.
+  // Progress is written at 1 ms, then every 200 ms, and at the end. finish() adds one more return.
   EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 5 + 1 + 1);
 }
 

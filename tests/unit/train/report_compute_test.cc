@@ -26,7 +26,7 @@ RunResult computed(RunResult run, std::uint64_t completed, double seconds) {
   return run;
 }
 
-// A tenth dropped; 288 samples a second, of 256 without the threshold.
+// A tenth is dropped. There are 288 samples a second, and 256 without the threshold.
 SeedOutcome dropping(SeedOutcome outcome) {
   outcome.lossy = computed(outcome.lossy, 1440, 10);
   outcome.lossy.compute.threshold_ms = 61.25;

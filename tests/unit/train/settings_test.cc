@@ -202,7 +202,7 @@ TEST(LossFreeTwin, RidesWhatTheLossyRunRides) {
     settings->communicator.transport = kind;
     return loss_free_twin(*settings).communicator.transport;
   };
-  EXPECT_EQ(twin(TransportKind::automatic), TransportKind::udp);  // where faults are injected
+  EXPECT_EQ(twin(TransportKind::automatic), TransportKind::udp);  // if faults are injected
   EXPECT_EQ(twin(TransportKind::ucx), TransportKind::ucx);
   settings->communicator.faults = FaultOptions{};
   EXPECT_EQ(twin(TransportKind::automatic), TransportKind::automatic);

@@ -42,7 +42,7 @@ TEST(ShardedAdamStep, ShardsTogetherEqualTheWholeBitForBit) {
 }
 
 TEST(ShardedAdamStep, FirstStepMovesByTheLearningRateAgainstTheGradientsSign) {
-  // With both moments' start corrected, the first step is rate * g / |g|.
+  // Both moments are corrected for their start, so the first step is rate * g / |g|.
   std::vector<float> parameters{1.0F, 1.0F, 1.0F};
   ShardedAdam adam(3);
   adam.step(parameters, std::vector<float>{2.0F, -3e-3F, 0.0F}, 0.1);
@@ -106,7 +106,7 @@ TEST(LearningRateAt, IsPositiveInTheShortestRuns) {
 TEST(LearningRateAt, FollowsSamplesWhereMoreStepsAreExpected) {
   for (std::uint64_t step = 0; step < 100; ++step)
     EXPECT_EQ(learning_rate_at(step, 100, 100, 0.3), learning_rate_at(step, 100, 0.3));
-  // Two steps have the samples of one.
+  // Two steps together have as many samples as one step otherwise.
   for (std::uint64_t step = 0; step < 100; ++step)
     EXPECT_DOUBLE_EQ(learning_rate_at(2 * step + 1, 200, 100, 0.3),
                      learning_rate_at(step, 100, 0.3));

@@ -24,7 +24,8 @@ Arguments dropping_job() {
 
 TEST(Train, MicroBatchesAddUpToTheBatch) {
   Arguments arguments = small_job();
-  arguments.steps = 8;  // few enough that other windows would show, and roundings would not
+  // So few steps that different windows would show, and rounding errors would not.
+  arguments.steps = 8;
   const auto whole = train_together(arguments);
   arguments.compute.micro_batches = 2;
   const auto pieces = train_together(arguments);
@@ -61,7 +62,7 @@ TEST(Train, ExtraStepsMakeUpForDroppedSamples) {
       EXPECT_GT(compute.drop_rate(), 0.1);
       EXPECT_GT(compute.steps, 60u);
       EXPECT_EQ(compute.planned, compute.steps * 2 * kRanks);
-      // The end is foreseen from counts that are up to 44 steps old, of some 90.
+      // The end of the run is predicted from counts that are up to 44 steps old, out of some 90.
       EXPECT_GE(compute.completed, kWholeRun);
       EXPECT_LE(compute.completed, kWholeRun * 5 / 4);
       EXPECT_EQ(compute.completed, results[0]->compute.completed);

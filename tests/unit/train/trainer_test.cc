@@ -86,8 +86,8 @@ TEST(Train, LearnsInDdpModeWithACodecForEachHalf) {
   }
 }
 
-// Nearest rounding to 4 bits loses what is small in its block, step after step; its memory does
-// not.
+// Rounding to 4 bits loses the small elements of a block, step after step, unless a residual keeps
+// them.
 TEST(Train, ErrorFeedbackIsKeptOverSteps) {
   Arguments arguments = small_job();
   arguments.codec = "nvfp4:nearest";

@@ -19,7 +19,7 @@ inline Bytes bytes_of(ByteSpan span) {
   return {span.begin(), span.end()};
 }
 
-// Bytes that tell where they came from: a pattern that a shifted or swapped copy does not repeat.
+// A pattern of bytes that tells where they came from: a shifted or swapped copy does not repeat it.
 inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
   Bytes out(bytes);
   std::uint32_t value = start * 2654435761u + 1;
@@ -95,7 +95,7 @@ inline std::uint32_t index_of(ByteSpan packet) {
                                                                            : UINT32_MAX;
 }
 
-// Takes datagrams until `count` are here or nothing came for two seconds; copies, in order of
+// Takes datagrams until `count` have come, or none came for two seconds. Returns copies in order of
 // arrival.
 inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t count,
                                       std::size_t room = 32) {

@@ -1,5 +1,5 @@
-// A queue pair without a device: what is posted is recorded, and completions are what the test
-// says.
+// A queue pair without a device. It records what is posted, and the test decides which completions
+// come.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -45,7 +45,7 @@ class FakeVerbs {
   }
   FakeVerbs(const FakeVerbs&) = delete;
 
-  // Completes what was posted up to datagram `number`, as far as completions were asked for.
+  // Completes what was posted up to datagram `number`, as far as completions were requested.
   void complete(std::uint64_t number, ibv_wc_status status = IBV_WC_SUCCESS) {
     for (const Sent& datagram : sent) {
       if (datagram.number <= completed_ || datagram.number > number) continue;
@@ -63,8 +63,8 @@ class FakeVerbs {
   std::vector<ibv_sge> slots;               // by request
   int send_posts = 0;
   int receive_posts = 0;
-  bool broken = false;  // refuses what is posted
-  bool deaf = false;    // refuses to say what is complete
+  bool broken = false;  // refuses everything that is posted
+  bool deaf = false;    // returns an error in place of completions
 
  private:
   static FakeVerbs& of(void* self) { return *static_cast<FakeVerbs*>(self); }

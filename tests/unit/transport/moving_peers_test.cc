@@ -1,4 +1,4 @@
-// Sealed peers over real sockets whose addresses change: something in the middle translates them.
+// Sealed peers over real sockets, behind a translator that changes their addresses.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -51,8 +51,8 @@ class MovingPeersTest : public ::testing::Test {
                       seal::aead_maker(seal::AeadKind::aes_128_gcm));
   }
 
-  // Sends the datagrams that `from` received on to `address` by `to`. The copier sees them first,
-  // if there is one.
+  // Forwards the datagrams that `from` received to `address`, by way of `to`. The copier, if there
+  // is one, sees them first.
   void forward(Socket& from, Socket& to, const UdpAddress& address) {
     std::array<std::byte, 2048> bytes;
     while (true) {
@@ -72,7 +72,7 @@ class MovingPeersTest : public ::testing::Test {
     if (copying_ != nullptr) forward(*copying_, *inside_, udp_[0]->local_address());
   }
 
-  // A datagram each way; whether both arrived within a second and a half.
+  // Sends a datagram each way. Returns whether both arrived within a second and a half.
   bool exchange() {
     bool arrived[2] = {false, false};
     const auto end = std::chrono::steady_clock::now() + 1500ms;
@@ -116,7 +116,7 @@ TEST_F(MovingPeersTest, APeerThatStaysIsNotMoved) {
 
 TEST_F(MovingPeersTest, ATranslatorThatTakesAnotherPortIsFollowed) {
   outside_ = open("127.0.0.1");
-  ASSERT_TRUE(exchange());  // both ways: by then it has moved
+  ASSERT_TRUE(exchange());  // in both directions: by then the path has moved
   const auto move = move_seen_by(1);
   ASSERT_TRUE(move);
   EXPECT_EQ(move->to, network_address(outside_->local_endpoint()));
@@ -151,7 +151,8 @@ TEST_F(MovingPeersTest, ReplayedAndForgedDatagramsMoveNothing) {
   EXPECT_EQ(elsewhere->receive_from(asio::buffer(answer), source, 0, error), 0u);
 }
 
-// He is quicker than the network with every datagram, and passes on what he is sent.
+// The copier is faster than the network with every datagram, and forwards everything that is sent
+// to him.
 TEST_F(MovingPeersTest, ACopierOnThePathTakesNoTrafficAway) {
   copying_ = open("127.0.0.66");
   copier_ = [&](ByteSpan bytes) {

@@ -1,4 +1,4 @@
-// The system call is replaced by a script, so that coalesced messages of every shape can be had.
+// A script replaces the system call, so that tests can make coalesced messages of every shape.
 #include "transport/udp/receiver.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 struct ArrivingMessage {
   Bytes bytes;
   int port = 1001;
-  int segment = 0;  // without a note of the kernel if 0
+  int segment = 0;  // if 0, the kernel gives no segment size
 };
 
 std::deque<std::vector<ArrivingMessage>>* batches = nullptr;

@@ -35,7 +35,7 @@ TEST_F(RelayedPeersTest, TrainsArriveAsTheyWereSentDatagramByDatagram) {
   EXPECT_EQ(group_.counter(1, "relays_found"), 1u);
 }
 
-// The two have keys of their own, which change like any others'.
+// The two processes have keys of their own, which change as usual.
 TEST_F(RelayedPeersTest, KeysChangeThroughTheRelay) {
   group_.run(1200ms);
   ASSERT_EQ(group_.at(1).relay_of(2), 0u);
@@ -79,7 +79,7 @@ TEST_F(RelayedPeersTest, WhatTheRelaySeesIsSealedForTheReceiver) {
   group_.send(1, 2, secret, 600);
   group_.run(20ms);
   ASSERT_EQ(group_.take_heard(2, 1).size(), 1u);
-  // The relay's own keys open the hop, and show 12 bytes of head and a sealed datagram
+  // The relay's own keys open the hop. They show 12 bytes of head and a sealed datagram.
   seal::Associations relay;
   relay.meet(group_.now(), 1, RelayGroup::keys_of(0, 1),
              seal::aead_maker(seal::AeadKind::aes_128_gcm));
@@ -109,7 +109,7 @@ TEST_F(RelayedPeersTest, TrafficGoesStraightWhenThereIsAPath) {
   EXPECT_EQ(group_.counter(0, "forwarded"), before);
 }
 
-// A mark of either hop is a mark, and what was sealed straight keeps its own.
+// A mark on either hop marks the datagram. A datagram that was sealed straight keeps its own mark.
 TEST_F(RelayedPeersTest, MarksOfTheNetworkSurviveTheSeal) {
   group_.run(1200ms);
   group_.mark(Ecn::ce);
@@ -150,7 +150,7 @@ TEST_F(RelayedPeersTest, ARelayWithoutShareForAllSaysWhatItPassesOn) {
   ASSERT_TRUE(share);
   EXPECT_EQ(share->relay, 0u);
   EXPECT_NEAR(static_cast<double>(share->bytes_per_second), 15e6 / 4 / 8, 1000);
-  // Refusals since the latest word are told with the next.
+  // Refusals since the last message are told in the next one.
   const std::uint64_t refused = group_.counter(0, "forwarding_refused_share");
   EXPECT_GE(group_.counter(1, "refused_by_relays"), refused - 25);
   EXPECT_LE(group_.counter(1, "refused_by_relays"), refused);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kDatagramMax = 32768;
 constexpr std::size_t kOut = 64;
 
-// Both ends of one ring, and what a peer that scribbles sees of it.
+// Both ends of one ring, and the memory that a scribbling peer can write.
 class RingTest : public testing::Test {
  protected:
   std::vector<Bytes> read(std::size_t most = kOut) {
@@ -75,8 +75,8 @@ TEST_F(RingTest, ATrainIsLentInPartsWhereThereIsLittleRoom) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], bytes_of(train.datagram(i)));
 }
 
-// Lengths that share no divisor with the ring's: records begin and end at every place of it, and
-// go on behind its end.
+// Lengths have no divisor in common with the ring's length. So records begin and end at every place
+// of the ring, and wrap around its end.
 TEST_F(RingTest, RecordsGoOnBehindTheEndForAsLongAsOneLikes) {
   std::uint32_t sent = 0;
   std::uint32_t seen = 0;
@@ -184,8 +184,8 @@ TEST_F(RingTest, AReaderThatGoesBackBreaksTheRing) {
   EXPECT_TRUE(writer_.broken());
 }
 
-// Positions that no writer has: not a record's begin, further than the ring, or before what was
-// read.
+// Positions that no writer can have: not at the beginning of a record, further than the ring is
+// long, or before what was read.
 TEST_F(RingTest, AWrittenPositionThatCannotBeBreaksTheRing) {
   for (const std::uint64_t claim :
        {std::uint64_t{1}, std::uint64_t{63}, std::uint64_t{kRingBytesMin + 64},
@@ -207,11 +207,11 @@ TEST_F(RingTest, AHeadThatCannotBeBreaksTheRing) {
   const std::vector<RecordHead> heads = {
       {0, 100, 100, 0},                                  // no kind
       {train + 1, 100, 100, 0},                          // another
-      {train, 0, 100, 0},                                // a train of nothing
+      {train, 0, 100, 0},                                // a train of no bytes
       {train, 100, 0, 0},                                // cut into nothing
       {train, 100, kDatagramMax + 1, 0},                 // datagrams too long
       {train, 65, 1, 0},                                 // more than 64 of them
-      {train, 1000, 100, 0},                             // longer than what was shown
+      {train, 1000, 100, 0},                             // longer than what was written
       {train, kRingTrainBytesMax + 1, kDatagramMax, 0},  // longer than any
       {train, UINT32_MAX, kDatagramMax, 0},
       {echo, 7, 0, 0},
@@ -238,7 +238,7 @@ TEST_F(RingTest, GoodRecordsBeforeABadOneAreStillRead) {
   EXPECT_TRUE(reader_.broken());
 }
 
-// Two threads in the places of two processes: what is read is what was written, in order.
+// Two threads stand for two processes. What is read must be what was written, in order.
 TEST_F(RingTest, ConcurrentEndsLoseAndMixNothing) {
   constexpr std::uint32_t kTrains = 3000;
   std::thread sending([this] {

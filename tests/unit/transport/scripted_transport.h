@@ -1,4 +1,4 @@
-// A transport whose arrivals a test lays out: one receive() hands out one batch of the script.
+// A transport whose arrivals a test writes as a script: each receive() returns one batch of it.
 #pragma once
 
 #include <deque>

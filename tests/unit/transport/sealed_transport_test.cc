@@ -12,13 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A link of two of these transports: a datagram is there for the other one at once.
+// A line between two of these transports. A datagram arrives at the other one at once.
 struct Line {
   std::deque<Bytes> to[2];
 };
 
-// One end of the line. It has no room when a test says so, and reads trains after send() as RDMA
-// does.
+// One end of the line. A test can make it full. It reads trains after send(), as RDMA does.
 class LineTransport final : public DatagramTransport {
  public:
   LineTransport(Line& line, Rank self) : line_(line), self_(self) {}
@@ -148,8 +147,8 @@ TEST_F(SealedTransportTest, TakesNoMoreThanItCanHold) {
   EXPECT_EQ(arrivals().size(), 17u);
 }
 
-// A device reads the sealed copy: the caller's memory is free at once, and the copy's is not used
-// again before the device has read it.
+// A device reads the sealed copy. The caller's memory is free at once, and the copy is not reused
+// before the device has read it.
 TEST_F(SealedTransportTest, SealedTrainsThatAreBeingReadAreLeftAlone) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));
@@ -178,7 +177,7 @@ TEST_F(SealedTransportTest, RefusedDatagramsLeaveNoGapAmongOthers) {
   EXPECT_EQ(count(1, "refused_replayed"), 1u);
 }
 
-// Keys also change if addresses do not, and while nobody sends anything.
+// Keys also change if addresses do not, and while nothing is sent.
 TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   const OwnedTrain train(0, 100, pattern(100));
   send_one(*ends_[1], train.train);
@@ -201,7 +200,7 @@ TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   EXPECT_EQ(count(1, "key_phases"), 2u);
 }
 
-// Messages about a change of keys wait while a device's reads take all the room.
+// Messages about a change of keys wait while trains that a device still reads take all the room.
 TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));

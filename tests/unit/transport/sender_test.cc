@@ -1,4 +1,4 @@
-// The system call is replaced by a script, so that every answer of the kernel can be had.
+// A script replaces the system call, so that tests can make every answer of the kernel.
 #include "transport/udp/sender.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@ struct SentMessage {
   int port = 0;
 };
 
-// Answers of the kernel to the coming calls: > 0 messages taken at most, < 0 an error; all taken
-// when used up.
+// Answers of the kernel to the next calls: > 0 is the most messages that it takes, < 0 an error.
+// When the script is over, it takes all.
 struct Kernel {
   std::deque<int> answers;
   std::vector<SentMessage> sent;
@@ -206,7 +206,7 @@ TEST_F(UdpSenderSend, ATrainOfDatagramsThatAreTooLongSwitchesNothingOff) {
     const OwnedTrain next(1, 60, pattern(120));
     const OwnedTrain other(2, 100, pattern(300));
     const std::vector<Train> trains = {longer.train, next.train, other.train};
-    kernel_.answers = {error, -EMSGSIZE, -EMSGSIZE};  // the short one at the end goes out
+    kernel_.answers = {error, -EMSGSIZE, -EMSGSIZE};  // the short datagram at the end goes out
     EXPECT_EQ(udp.send(trains), 3u);
     EXPECT_FALSE(udp.is_plain(1));
     ASSERT_EQ(kernel_.sent.size(), 3u);
@@ -257,7 +257,7 @@ TEST_F(UdpSenderSend, ATrainTakenInPartIsFinishedBeforeTheNext) {
     EXPECT_EQ(udp.send(std::span(&train.train, 1)), 1u)
         << "part of it is out: the caller must not send it again";
     EXPECT_TRUE(udp.blocked());
-  }  // the caller's memory is gone
+  }  // the caller's memory no longer exists
   const OwnedTrain next(1, 100, pattern(40, 9));
   kernel_.answers = {1, -EAGAIN};
   EXPECT_EQ(udp.send(std::span(&next.train, 1)), 0u);

@@ -1,4 +1,4 @@
-// Memory that both ends of a pair map, as two processes would: each end in a place of its own.
+// Memory that both ends of a pair map, like two processes: each end at an address of its own.
 #pragma once
 
 #include <unistd.h>

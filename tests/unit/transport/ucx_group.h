@@ -34,14 +34,14 @@ inline UcxGroup make_ucx_group(int size, const char* devices = "self,posix",
   return group;
 }
 
-// Lets a transport work that nobody sends to.
+// Lets a transport make progress that receives nothing.
 inline void turn(UcxTransport& transport) {
   std::array<Received, 1> nothing;
   transport.receive(nothing);
 }
 
 // Takes what arrives at `to` until `count` are here or nothing came for two seconds, and lets all
-// others work meanwhile: one thread drives them all.
+// other transports make progress meanwhile. One thread drives them all.
 inline std::vector<Bytes> collect(UcxGroup& group, Rank to, std::size_t count,
                                   std::size_t room = 32) {
   std::vector<Bytes> all;

@@ -71,7 +71,7 @@ TEST(UcxDevices, SayWhatIsWrongWhereNothingCanBeUsed) {
   EXPECT_EQ(printed, "") << "are in the status and nowhere else";
 }
 
-// A sanitizer, say, may have handlers of its own.
+// For instance, a sanitizer may have handlers of its own.
 TEST(UcxLibrary, LeavesTheProgramsSignalHandlersAlone) {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
     struct sigaction action {};

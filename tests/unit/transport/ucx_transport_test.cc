@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Bytes that fit into one piece of this host's devices, and of the devices that the user's
-// environment chooses.
+// Bytes that fit into one fragment on this host's devices, or on those that the user's environment
+// selects.
 constexpr std::size_t kLargest = 32384;
 constexpr std::size_t kUsual = 8128;
 
@@ -81,7 +81,7 @@ void expect_unharmed(UcxGroup& ranks, std::uint32_t trains) {
 
 TEST_P(UcxTransportOver, TheSendersMemoryIsFreeAtOnceEvenWhereDatagramsWait) {
   UcxGroup ranks = group(2);
-  expect_unharmed(ranks, 36);  // not connected yet: all of them wait
+  expect_unharmed(ranks, 36);  // not connected yet, so all of them wait
   expect_unharmed(ranks, 36);
 }
 
@@ -183,7 +183,7 @@ TEST_P(UcxTransportOver, APeerThatIsGoneNeitherStopsNorFillsTheSender) {
   EXPECT_EQ(collect(ranks, 2, 1).size(), 1u);
 }
 
-// A process killed while it takes messages: nothing closes its end.
+// A process is killed while it takes messages, so its end is never closed.
 TEST_P(UcxTransportOver, AKilledProcessNeitherStopsNorFillsTheSender) {
   int to_child[2];
   int to_parent[2];

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kRanks = 3;
 
-// Nobody else's: the port is free when asked for, and the group is of the range for use inside a
-// site.
+// A group that no other process uses: the port was free a moment ago, and the address is for use
+// inside a site.
 UdpAddress free_group(const char* address) {
   const auto probe = UdpTransport::open({}).value();
   return {asio::ip::make_address(address), probe->local_address().port()};
@@ -36,7 +36,7 @@ class UdpMulticast : public testing::TestWithParam<Case> {
         GTEST_SKIP() << joined.c_str();
       EXPECT_TRUE(ranks_[rank]->limits().multicast);
     }
-    // Linux routes IPv4 multicast over loopback, and IPv6 only where told to.
+    // Linux routes IPv4 multicast over loopback by default, but IPv6 multicast only if told to.
     const OwnedTrain first(kEveryRank, 600, pattern(600));
     send_one(*ranks_[0], first.train);
     if (ranks_[0]->counters().send_errors > 0)

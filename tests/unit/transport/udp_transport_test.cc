@@ -1,5 +1,5 @@
-// Over real sockets on loopback. Nothing here depends on how long anything takes, except that a
-// loopback datagram which was sent within the receiver's buffer arrives.
+// Tests over real sockets on loopback. Nothing here depends on how long anything takes. One thing
+// is assumed: a loopback datagram arrives if it was sent within the receiver's buffer.
 #include "transport/udp/udp_transport.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class UdpTransportModes : public testing::TestWithParam<Mode> {
   }
   void SetUp() override {
     if (!GetParam().v6) return;
-    // Asked of the system, not of what is tested: a transport that cannot open must fail.
+    // Asks the system and not the code under test: a transport that cannot open must fail the test.
     asio::io_context io;
     asio::ip::udp::socket socket(io);
     std::error_code no_v6;
@@ -194,7 +194,7 @@ TEST(UdpTransportOpen, APortInUseIsAnError) {
   EXPECT_EQ(UdpTransport::open(options).status().code(), StatusCode::kUnavailable);
 }
 
-// A child that outlives its parent's transport would take the datagrams of the next one.
+// A child that outlives its parent's transport would take the datagrams of the next transport.
 TEST(UdpTransportOpen, AForkedChildDoesNotHoldThePort) {
   auto first = UdpTransport::open({}).value();
   UdpOptions options;

@@ -94,7 +94,7 @@ TEST(VerbsPeersAssign, RefusesWhatCannotBeOneGroup) {
   EXPECT_EQ(code({own, infiniband(2)}), StatusCode::kMismatch);
   EXPECT_EQ(code({own, at("fd00::2")}), StatusCode::kMismatch);
   EXPECT_EQ(peers.size(), 0u);
-  EXPECT_EQ(code({own, roce_address(1, 101)}), StatusCode::kOk);  // two on one port
+  EXPECT_EQ(code({own, roce_address(1, 101)}), StatusCode::kOk);  // two ranks on one port
 }
 
 }  // namespace

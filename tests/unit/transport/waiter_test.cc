@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A test that waits until then is seen to hang.
+// A test that waits this long counts as hanging.
 constexpr Duration kForever = 60s;
 
 class WaiterWait : public testing::Test {

@@ -58,7 +58,7 @@ TEST(NetworkPlan, TakesQueuesAsBytesOrAsTime) {
   EXPECT_EQ(plan_network(arguments)->link(0).queue().bytes(), 20'000u);
   arguments.queue = "64K";
   EXPECT_EQ(plan_network(arguments)->link(0).queue().bytes(), 65'536u);
-  arguments.queue = "0ms";  // a packet must fit
+  arguments.queue = "0ms";  // too short, because a packet must fit
   EXPECT_EQ(plan_network(arguments)->link(0).queue().bytes(), 1'500u);
 }
 

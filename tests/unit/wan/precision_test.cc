@@ -40,7 +40,7 @@ TEST(Precision, KeepsUpUntilOnePacketInAHundredIsLate) {
   EXPECT_FALSE(precision.kept_up());
 }
 
-// Packets pile up before the laboratory, which delivers those that it has taken in time.
+// Packets pile up before the laboratory, which delivers on time those that it has taken in.
 TEST(Precision, DoesNotKeepUpWhenPacketsComeInLate) {
   Precision precision;
   for (int i = 0; i < 100; ++i) precision.late.add(20'000);

@@ -17,7 +17,7 @@ constexpr std::size_t kIp = 20, kUdp = 28, kTcp = 40;
 constexpr std::uint8_t kUdpTrain = 5, kTcpTrain = 1;
 constexpr unsigned kAck = 16, kPush = 8, kFin = 1;
 
-// A packet as the kernel leaves it to a card: the checksum's place has the sum of the pseudo
+// A packet as the kernel leaves it to a network card: its checksum field has the sum of the pseudo
 // header.
 Bytes complete(Bytes packet) {
   const auto transport = find_transport(packet);
@@ -107,7 +107,7 @@ TEST(Cut, CutsATrainOfUdpAsACardDoes) {
   const auto packets = cut(read(udp(2500), kUdpTrain, 1000));
   ASSERT_EQ(packets.size(), 3u);
   EXPECT_EQ(packets[0], udp(1000, 0));
-  // Each packet is numbered by IP.
+  // IP numbers each packet.
   Bytes second = udp(1000, 1000);
   put16(second, 4, get16(packets[0], 4) + 1);
   set_total_bytes(second, second.size());
@@ -126,8 +126,8 @@ TEST(Cut, CutsATrainOfTcpAsACardDoes) {
   EXPECT_EQ(get16(packets[2], kIp + 12) & 0xff, kAck | kPush | kFin);
 }
 
-// The headers of a later packet are written over what an earlier one held; a program that plays
-// with its device must not make the laboratory read or write elsewhere.
+// The headers of a later packet overwrite the end of an earlier one. A program that sends odd
+// packets to its device must not make the laboratory read or write elsewhere.
 TEST(Cut, TakesWhatIsNoTrainForOnePacket) {
   const Bytes packet = udp(100);
   EXPECT_EQ(cut(read(packet, kTcpTrain, 10)).size(), 1u);
@@ -161,7 +161,7 @@ TEST(Trains, LeaveOutWhatWasLost) {
   ASSERT_EQ(written[0].packet.size(), kUdp + 4000);
   EXPECT_TRUE(std::equal(packets[2].begin() + kUdp, packets[2].end(),
                          written[0].packet.begin() + kUdp + 2000));
-  // TCP tells a gap from what it continues.
+  // By sequence numbers, TCP shows whether there is a gap.
   packets = cut(read(tcp(5000, 100), kTcpTrain, 1000));
   packets.erase(packets.begin() + 2);
   EXPECT_EQ(join(packets).size(), 2u);
@@ -176,7 +176,7 @@ TEST(Trains, KeepFlowsApartAndInOrder) {
 
 TEST(Trains, EndWithAPacketThatIsShort) {
   const auto written = join({udp(1000), udp(500), udp(500), udp(1000)});
-  ASSERT_EQ(written.size(), 3u);  // 1000 + 500, 500, 1000: what is longer begins a train
+  ASSERT_EQ(written.size(), 3u);  // 1000 + 500, 500, 1000 bytes: a longer packet begins a new train
   EXPECT_EQ(written[0].packet.size(), kUdp + 1500);
   EXPECT_EQ(written[1].packet.size(), kUdp + 500);
 }
@@ -201,7 +201,7 @@ TEST(Trains, KeepMarksOfCongestion) {
 }
 
 TEST(Trains, LeaveChecksumsToWhoMustLookAtThem) {
-  // Damaged on its way: the receiver's kernel is to find out.
+  // The packet was damaged on its way, and the receiver's kernel must find that out.
   Trains trains;
   EXPECT_TRUE(trains.add(udp(1000), true));
   EXPECT_TRUE(trains.add(udp(1000), false));
@@ -209,7 +209,7 @@ TEST(Trains, LeaveChecksumsToWhoMustLookAtThem) {
   ASSERT_EQ(written.size(), 2u);
   EXPECT_EQ(written[0].header.flags, 0);
   EXPECT_EQ(written[1].header.flags, 1);
-  // Summed by its sender, rightly or not.
+  // The sender computed the checksum, rightly or not.
   Bytes summed = udp(1000);
   put16(summed, kIp + 6, get16(summed, kIp + 6) ^ 0x55);
   written = join({summed, summed});

@@ -14,7 +14,7 @@ namespace {
 constexpr Address kFirst = 0x0a580001;
 constexpr std::int64_t kMs = 1'000'000;
 
-// A network with a hand clock, and what came out of it.
+// A network with a hand clock, and a record of the packets that came out.
 class Lab : public PacketSink {
  public:
   struct Arrival {
@@ -214,13 +214,13 @@ TEST(Wan, SharesALineBetweenTheRanksOfASite) {
   arguments.sites = 2;
   Lab lab(arguments);
   lab.send(0, 0, 2, 1500);
-  lab.send(0, 1, 3, 1500);  // behind the first one
+  lab.send(0, 1, 3, 1500);  // behind the first packet
   lab.send(0, 0, 1, 1500);  // within the site
   lab.wan->run_until({kMs * 100});
   ASSERT_EQ(lab.arrivals.size(), 3u);
   EXPECT_EQ(lab.arrivals[0].rank, 1u);
   EXPECT_EQ(lab.arrivals[0].ns, 0);
-  EXPECT_EQ(lab.arrivals[1].ns, 22 * kMs);  // 1 ms on the line up, 1 on the line down
+  EXPECT_EQ(lab.arrivals[1].ns, 22 * kMs);  // 1 ms on the line up, and 1 on the line down
   EXPECT_EQ(lab.arrivals[2].ns, 23 * kMs);
 }
 

@@ -1,4 +1,4 @@
-// Decoding gives what was encoded, at the bytes that the specification names.
+// Decoding gives the values that were encoded, at the offsets that the specification names.
 #include "wire/packet.h"
 
 #include <gtest/gtest.h>
@@ -195,7 +195,8 @@ TEST(PacketData, ParityWithoutAPlaceIsRefused) {
   EXPECT_EQ(refusal(header), Refusal::field) << "not the last packet";
 }
 
-// WIRE 3.1: an entry of a collective that failed says why, and of a mismatch what the other means.
+// WIRE 3.1: the entry of a failed collective tells the reason and, for a mismatch, what the other
+// rank means.
 TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
   for (auto code = StatusCode::kInvalidArgument; code <= StatusCode::kInternal;
        code = static_cast<StatusCode>(static_cast<int>(code) + 1)) {
@@ -337,12 +338,12 @@ TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
   EXPECT_EQ(out.host_drops, 0u);
 }
 
-// Fewer collectives are open than there are entries (limits::kOpenCollectivesMax). So such a report
-// fits with marks and the host's drops, too.
+// There are fewer open collectives than entries (limits::kOpenCollectivesMax). So such a report
+// still fits with marks and the host's drops.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;
-  full.stream_count = 1;  // more where entries are fewer
+  full.stream_count = 1;  // more streams fit if there are fewer entries
   full.ect = full.ce = 0;
   EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);
   full.ect = full.ce = full.grant = full.host_drops = 1;
@@ -415,7 +416,7 @@ TEST(OperationTagDigest, IsTheSameOnBothSidesOfAMessage) {
   OperationTag other = tag();
   other.operation = OperationKind::gather;
   EXPECT_EQ(digest(tag(), true), digest(other, true));
-  ++other.count;  // which is the sender's to choose
+  ++other.count;  // the count, which is the sender's to choose
   EXPECT_EQ(digest(tag(), true), digest(other, true));
   other.dtype = DataType::i8;
   EXPECT_NE(digest(tag(), true), digest(other, true));

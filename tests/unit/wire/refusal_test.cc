@@ -1,4 +1,4 @@
-// Decoding says of any bytes what they are, or why they are refused.
+// For any bytes, decoding gives what they are, or why they are refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -205,7 +205,7 @@ TEST(RefusalEnd, FieldsOutsideTheirRangeAreRefused) {
 
 constexpr std::size_t kOpenCountAt = 44;
 constexpr std::size_t kStreamCountAt = 48;
-constexpr int kTellsMarks = 0x80;  // in the same byte
+constexpr int kTellsMarks = 0x80;  // a flag in the same byte
 
 TEST(RefusalReport, MoreStreamsThanAllowedAreRefusedBeforeTheyAreRead) {
   for (const int count : {limits::kReportedStreamsMax + 1, 255}) {

@@ -79,7 +79,7 @@ inline Report report(std::uint32_t open_count = 3) {
   for (std::uint32_t i = 0; i < open_count; ++i) {
     report.open[i] = {
         .round = 28 + i, .point_to_point = i % 2 == 1, .sending = i % 4 == 3, .tag = tag()};
-    if (i % 2 == 1) {  // a message has a tag of the caller's, and less to agree about
+    if (i % 2 == 1) {  // a message has a tag of the caller's, and fewer values to agree about
       report.open[i].message_tag = 0x70000000 + i;
       OperationTag& of_message = report.open[i].tag = tag_of_message(i % 4 == 3);
       of_message.dtype = DataType::f16;
@@ -144,7 +144,7 @@ inline Datagram piece_datagram() {
   return datagram;
 }
 
-// Not of pieces, of which another length is another piece.
+// One datagram of each type, without pieces: a piece of another length is another piece.
 inline std::vector<Datagram> one_of_each() {
   return {data_datagram(),
           report_datagram(),
@@ -157,7 +157,7 @@ inline std::vector<Datagram> one_of_each() {
           size_datagram()};
 }
 
-// Everything the receiver does before it believes a datagram.
+// All checks that the receiver makes before it believes a datagram.
 inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectation) {
   Prefix prefix;
   if (const Refusal refusal = decode_prefix(datagram, expect, prefix); refusal != Refusal::none)
@@ -191,7 +191,7 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
   return Refusal::type;
 }
 
-// Makes the checksum right again after a test changed some bytes, so that later checks are reached.
+// Corrects the checksum after a test changed some bytes, so that later checks are reached.
 inline void reseal(Datagram& datagram) {
   const std::size_t header =
       static_cast<std::uint8_t>(datagram[3]) == 1 ? kDataHeaderBytes : datagram.size();

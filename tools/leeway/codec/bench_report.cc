@@ -25,7 +25,8 @@ std::string speed_cell(const std::optional<Speed>& speed) {
               ratio_cell(speed->to_copy).c_str());
 }
 
-// One codec's rows stand together; only the first carries its name, the others what they ran on.
+// One codec's rows form a group. Only the first has the codec's name; the others have their
+// instruction sets.
 std::string table_of(std::span<const BenchRow> rows, std::size_t bytes) {
   TextTable table({{"codec", Align::left},
                    {"encode\nnearest\nGB/s ratio"},
@@ -56,7 +57,7 @@ std::vector<std::size_t> sizes_of(std::span<const BenchRow> rows) {
   return sizes;
 }
 
-// The references of one size, over all its rows: they are measured beside each.
+// The references of one size, over all its rows: they are measured together with each row.
 std::string references_text(std::span<const BenchRow> rows, std::size_t bytes) {
   std::vector<double> copies, adds;
   for (const BenchRow& row : rows) {

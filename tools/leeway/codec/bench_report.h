@@ -9,7 +9,7 @@
 
 namespace leeway::tools::codecs {
 
-// A table a size, at most 80 columns.
+// One table for each size, at most 80 columns wide.
 std::string bench_text(std::span<const BenchRow> rows, const Machine& machine);
 
 // {"machine": {...}, "rows": [{"codec", "target", "bytes", "encode_nearest": {"GBps", "to_memcpy",

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t kRounds = 9;
 constexpr double kPacketGigabytes = kPacketElements * sizeof(float) / 1e9;
-constexpr float kAccumulateScale =
-    0.25f;  // exact, so that sums stay finite however often they are added to
+constexpr float kAccumulateScale = 0.25f;  // exact, so that sums stay finite however many are added
 
 // The buffers of one size, which all rows share.
 struct Buffers {
@@ -105,8 +104,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Conversions and references in turn, round after round, so that what disturbs the machine disturbs
-// all of them.
+// Times conversions and references in turns, round after round, so that other load disturbs all of
+// them alike.
 class Contest {
  public:
   Contest(Buffers& buffers, std::chrono::microseconds sample_time)
@@ -152,7 +151,7 @@ class Contest {
   std::vector<Entrant> entrants_;
 };
 
-// Fills all packets, so that decoders meet what encoders make. Both roundings have the same layout.
+// Fills all packets, so that decoders get encoded data. Both roundings have the same layout.
 void fill_payload(Buffers& buffers, const codec::Format& format) {
   encode_work(buffers, format, library_kernels())(0, buffers.packets);
   std::fill(buffers.out.begin(), buffers.out.end(), 0.0f);
@@ -200,7 +199,7 @@ bool has_definition(const CodecOptions& options) {
 
 struct Plan {
   CodecOptions options;
-  std::optional<codec::InstructionSet> set;  // without one, the formats' definition
+  std::optional<codec::InstructionSet> set;  // without one, the formats' definition is timed
   std::size_t size = 0;                      // index in settings.sizes
 };
 

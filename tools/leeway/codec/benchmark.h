@@ -1,5 +1,5 @@
-// `leeway codec bench`: how fast each conversion is, beside memcpy and y += x of the same float32
-// in the same process.
+// `leeway codec bench`: how fast each conversion is, compared with memcpy and y += x of the same
+// float32 in the same process.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ namespace leeway::tools::codecs {
 struct BenchSettings {
   std::vector<CodecOptions> codecs;
   std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
-  bool all_targets = false;        // every instruction set of this processor, not the best alone
+  // Times every instruction set of this processor, not only the best.
+  bool all_targets = false;
   std::chrono::microseconds sample_time{3000};  // time of one conversion in one round
   std::string json_path;
 };
@@ -47,13 +48,13 @@ struct BenchRow {
 
 inline constexpr const char* kDefinition = "definition";
 
-// Told before each row is measured.
+// Called before each row is measured.
 using BenchProgress =
     std::function<void(std::size_t done, std::size_t total, const BenchRow& next)>;
 
-// Rows in the order of settings.codecs, targets, sizes. The definition, which computation bounds,
-// is measured at the first size only. Changes the instruction set that the whole process uses, and
-// puts it back.
+// Rows in the order of settings.codecs, targets, sizes. The definition is limited by computation,
+// so it is measured at the first size only. Changes the instruction set of the whole process, and
+// restores it.
 std::vector<BenchRow> measure_bench(const BenchSettings& settings, const BenchProgress& progress);
 
 }  // namespace leeway::tools::codecs

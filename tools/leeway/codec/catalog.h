@@ -1,4 +1,4 @@
-// The codecs for a person who chooses among them: the text to type, and the use of each.
+// A list of codecs for a person who chooses one: the text to type, and what each is for.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ std::span<const CatalogEntry> catalog();
 
 struct SettingEntry {
   const char* text;    // after a colon
-  const char* codecs;  // names of the codecs that have it
+  const char* codecs;  // names of the codecs that have this setting
   const char* meaning;
 };
 std::span<const SettingEntry> setting_catalog();

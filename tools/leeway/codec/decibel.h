@@ -17,7 +17,7 @@ inline std::string decibel_cell(const std::optional<double>& decibel) {
   return std::isinf(*decibel) ? "exact" : cell("%.2f", *decibel);
 }
 
-// JSON has no infinity: the text "exact" stands for it, null for what is absent.
+// JSON has no infinity, so the text "exact" stands for it. Null stands for a value that is absent.
 inline nlohmann::ordered_json decibel_json(const std::optional<double>& decibel) {
   if (!decibel) return nullptr;
   if (std::isinf(*decibel)) return "exact";

@@ -10,8 +10,8 @@
 
 namespace leeway::tools::codecs {
 
-// Elements of a packet wherever this command measures: 8 KiB of float32, about what one 1,472-byte
-// datagram of a 4-bit format carries.
+// Elements of a packet in all measurements of this command: 8 KiB of float32, about as many as one
+// 1,472-byte datagram of a 4-bit format carries.
 inline constexpr std::size_t kPacketElements = 2048;
 
 // Sums over elements, in double.
@@ -19,17 +19,17 @@ struct RoundTripError {
   double signal = 0.0;  // x^2
   double noise = 0.0;   // (decoded - x)^2
 
-  // 10 log10(signal / noise); infinite where nothing changed.
+  // 10 log10(signal / noise); infinite if nothing changed.
   double decibel() const;
 };
 
-// Finite values. Random bits are those of `seed`, step 0, rank 0 and the elements' positions in
-// `values`.
+// Errors of finite values. Random bits are those of `seed`, step 0, rank 0, and the elements'
+// positions in `values`.
 RoundTripError round_trip_error(const codec::Format& format, std::span<const float> values,
                                 std::uint64_t seed);
 
-// Returns `options` rounding this way. Returns nullopt if the codec does not, or if the options ask
-// for the other way, by name or by a scale rule that exists only there.
+// Returns `options` rounding this way. Returns nullopt if the codec cannot, or if the options ask
+// for the other rounding, by name or by a scale rule that only that rounding has.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
 // Returns the bits per element of a full packet, its header included.

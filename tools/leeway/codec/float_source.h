@@ -14,19 +14,19 @@ namespace leeway::tools::codecs {
 
 class FloatSource {
  public:
-  // "-" is standard input. Refuses at once a file whose size is not a multiple of 4.
+  // Opens a file; "-" is standard input. Refuses a file whose size is not a multiple of 4.
   static Result<FloatSource> open(const std::string& path);
   FloatSource(FloatSource&& other) noexcept;
   FloatSource(const FloatSource&) = delete;
   FloatSource& operator=(const FloatSource&) = delete;
   ~FloatSource();
 
-  // Returns the next floats, valid until the next call, and none at the end. Pieces are full but
-  // for the last one.
+  // Returns the next floats, valid until the next call, or none at the end. All pieces but the last
+  // one are full.
   Result<std::span<const float>> next();
 
   std::uint64_t bytes_read() const { return bytes_read_; }
-  // Returns nullopt where it is not known beforehand, as for a pipe.
+  // Returns nullopt if the size is not known beforehand, as for a pipe.
   std::optional<std::uint64_t> bytes_total() const { return bytes_total_; }
 
  private:

@@ -15,7 +15,8 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kBarsMax = 24;
 
-// Budgets for which the best format is named: half a byte, a byte, two bytes, scales on top.
+// Budgets for each of which the best format is named: half a byte, a byte, or two bytes an element,
+// plus scales.
 struct Budget {
   const char* name;
   double bits;
@@ -97,7 +98,7 @@ std::string measured_on(const Inspection& inspection) {
   return text + ";\npredicted: for an exact lognormal of this mean and spread\n\n";
 }
 
-// Counts are kept in double, exact up to 2^53.
+// Counts are kept as doubles, which are exact up to 2^53.
 std::uint64_t whole(double count) {
   return static_cast<std::uint64_t>(count);
 }

@@ -41,8 +41,8 @@ Status read_all(FloatSource& source, Inspection& inspection, const InspectProgre
   }
 }
 
-// A block with an infinity or NaN becomes NaN as a whole, in any format; the error that is of
-// interest is that of the rest.
+// A block with an infinity or NaN becomes NaN as a whole, in any format. Only the error of the
+// other values is of interest.
 std::vector<float> finite_values(std::span<const float> values) {
   std::vector<float> finite(values.begin(), values.end());
   for (float& value : finite) {
@@ -58,7 +58,7 @@ std::vector<float> fitted_values(const estimate::LognormalFit& fit) {
   return values;
 }
 
-// No ratio without a signal, nor where the format (fp16) overflowed.
+// There is no ratio without a signal, nor if the format (fp16) overflowed.
 std::optional<double> measured_decibel(const std::optional<codec::Format>& format,
                                        std::span<const float> values) {
   if (!format) return std::nullopt;

@@ -14,14 +14,15 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB. A direction in which the codec does not round has no value, and nor has
-// one without anything to measure on.
+// Signal to noise in dB. There is no value for a rounding that the codec does not have, or if there
+// is nothing to measure.
 struct FormatError {
   std::string codec;
   double bits = 0.0;
   std::optional<double> nearest;
   std::optional<double> stochastic;
-  // The values that an exact lognormal of the measured mean and spread would give.
+  // The value of `nearest` that lognormal data with exactly the measured mean and spread would
+  // give.
   std::optional<double> nearest_predicted;
   std::optional<double> stochastic_predicted;
 };
@@ -33,8 +34,8 @@ struct PruningPoint {
 };
 
 // The codec that Codec::automatic takes for contributions of this spread, over a network that loses
-// nothing, when the true gradient makes up this part of their mean square. The rest is the noise of
-// a rank's samples.
+// nothing, if the true gradient makes up this share of their mean square. The rest is noise of a
+// rank's samples.
 struct AutomaticChoice {
   double gradient_share = 1.0;
   std::string codec;
@@ -53,15 +54,15 @@ struct Inspection {
   MagnitudeHistogram histogram;
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first
-  std::vector<PruningPoint> pruning;  // no points where the magnitudes do not differ
+  std::vector<PruningPoint> pruning;  // no points if all magnitudes are equal
   std::uint32_t ranks = 1;            // ranks that average such contributions
   std::vector<AutomaticChoice> automatic;
 };
 
-// Told what is being done, e.g. "reading 12 %".
+// Called with a text about the present work, such as "reading 12 %".
 using InspectProgress = std::function<void(const std::string& text)>;
 
-// Reads the source to its end. Refuses an empty one.
+// Reads the source to its end. Refuses an empty source.
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
                            const InspectOptions& options, const InspectProgress& progress);
 

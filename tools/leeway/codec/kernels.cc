@@ -21,7 +21,7 @@ void accumulate_scaled(const codec::Format& format, ByteSpan in, float scale,
   codec::scalar::accumulate_scaled(format, in.data(), scale, sum);
 }
 
-// fp16 and bf16: `Element` is Half or BFloat16.
+// Kernels of fp16 and bf16: `Element` is Half or BFloat16.
 template <typename Element, Element (*from_float)(float), float (*to_float)(Element)>
 struct FloatKernels {
   static Element load(ByteSpan in, std::size_t i) {

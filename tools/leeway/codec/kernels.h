@@ -1,4 +1,5 @@
-// The conversions that `leeway codec bench` times, each of one packet, behind one shape.
+// The conversions that `leeway codec bench` times, all with the same signature. Each converts one
+// packet.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ struct Kernels {
 // Returns the kernels that the library runs.
 Kernels library_kernels();
 
-// Returns kernels that go element by element, as the formats are defined. Returns nullopt for
+// Returns kernels that convert element by element, as the formats are defined. Returns nullopt for
 // formats whose only implementation is the library's.
 std::optional<Kernels> defining_kernels(const codec::Format& format);
 

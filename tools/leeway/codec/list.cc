@@ -30,7 +30,7 @@ std::string rounding_of(const std::optional<codec::Format>& nearest,
   return nearest ? "nearest" : "stochastic";
 }
 
-// Which elements share one scale.
+// Number of elements that share one scale.
 std::size_t scale_block(const codec::Format& format) {
   const bool shares = format.block_elements > 2 && format.options.codec != Codec::sparse;
   return shares ? format.block_elements : 0;

@@ -11,13 +11,13 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB; without a value where a codec does not round that way. Infinite where it
-// changes nothing.
+// Signal to noise in dB. There is no value for a rounding that the codec does not have. Infinite if
+// the codec changes nothing.
 struct ListRow {
   std::string text;
   std::string use;
-  double bits = 0.0;  // an element of a 2,048-element packet, header included
-  // elements that share a scale, or 0 if the packet does, or if there is no scale
+  double bits = 0.0;  // bits of an element of a 2,048-element packet, header included
+  // elements that share a scale; 0 if the whole packet does, or if there is no scale
   std::size_t block = 0;
   std::string rounding;  // "exact", "both", "nearest" or "stochastic"
   std::optional<double> normal_nearest;
@@ -29,7 +29,7 @@ struct ListRow {
 // Measures on `samples` values of N(0,1) and on `samples` of a lognormal with sigma 1.
 std::vector<ListRow> measure_list(std::size_t samples);
 
-// Returns lines of at most `width` columns where that is possible; with 0, of any width.
+// Returns lines of at most `width` columns if possible; with 0, of any width.
 std::string list_text(std::span<const ListRow> rows, std::size_t width);
 
 // {"samples", "formats": [{...}], "settings": [{...}]}

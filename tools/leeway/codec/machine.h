@@ -7,7 +7,7 @@ namespace leeway::tools::codecs {
 
 struct Machine {
   std::string processor;  // model name, or "unknown"
-  // caches of the first core, e.g. "L1 48K, L2 1024K, L3 32768K", as far as the system says
+  // caches of the first core, such as "L1 48K, L2 1024K, L3 32768K", as far as the system tells
   std::string caches;
   int cores = 0;  // cores that this process may use
 };

@@ -14,7 +14,7 @@ constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinity = 0x7F800000;
 constexpr double kTailShare = 0.001;
 
-// Left parts of a character cell in eighths, and the whole.
+// A character cell filled from the left by 0 to 8 eighths.
 constexpr std::array<const char*, 9> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
 // Index in counts_ of a finite magnitude that is not zero.
@@ -23,7 +23,7 @@ std::size_t binade_index(std::uint32_t magnitude) {
   return (magnitude >> 23) + 22;  // 2^-126, field 1, follows 23 binades of subnormals
 }
 
-// Binades [first, last] outside of which less than kTailShare lies at either end.
+// The binades [first, last], beyond which less than kTailShare lies at either end.
 std::pair<int, int> body_of(const MagnitudeHistogram& histogram) {
   const auto limit = static_cast<double>(histogram.total()) * kTailShare;
   int first = MagnitudeHistogram::kBinadeMin;
@@ -42,7 +42,8 @@ std::string label_of(const HistogramBar& bar) {
   return std::to_string(bar.first) + " .. " + std::to_string(bar.last);
 }
 
-// `part` (0 .. 1) of `width` characters; at least the thinnest mark, so that what exists is seen.
+// Draws `part` (0 .. 1) of `width` characters. A part above 0 gets at least the thinnest mark, so
+// that it is visible.
 std::string drawn(double part, std::size_t width) {
   const auto wanted = static_cast<std::size_t>(std::lround(part * static_cast<double>(8 * width)));
   const std::size_t eighths = part > 0.0 ? std::max<std::size_t>(1, wanted) : 0;
@@ -94,7 +95,7 @@ std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram,
   const int highest = std::ilogb(histogram.magnitude_max());
   const bool all_fit = highest - lowest < static_cast<int>(bars_max);
   const auto [first, last] = all_fit ? std::pair(lowest, highest) : body_of(histogram);
-  const int body_bars = static_cast<int>(bars_max) - (all_fit ? 0 : 2);  // but for the tails
+  const int body_bars = static_cast<int>(bars_max) - (all_fit ? 0 : 2);  // without the tails
   const int step = (last - first) / body_bars + 1;
   if (lowest < first) add_bar(lowest, first - 1);
   for (int binade = first; binade <= last; binade += step) {

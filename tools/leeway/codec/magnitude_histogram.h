@@ -20,7 +20,7 @@ class MagnitudeHistogram {
   std::uint64_t count(int binade) const;
   // Finite elements that are not zero.
   std::uint64_t total() const;
-  // Magnitudes of those elements; 0 without any.
+  // Least and largest magnitude of those elements; 0 if there are none.
   float magnitude_min() const;
   float magnitude_max() const;
 
@@ -37,11 +37,11 @@ struct HistogramBar {
   double share = 0.0;  // share of the histogram's total
 };
 
-// At most `bars_max` (>= 3) bars, lowest first. Where a tail of less than 0.1 % of the elements
-// would take bars away from the rest, one bar holds it.
+// At most `bars_max` (>= 3) bars, lowest first. If a tail of less than 0.1 % of the elements would
+// take bars away from the rest, one bar holds the tail.
 std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram, std::size_t bars_max);
 
-// A line a bar, drawn with block characters (UTF-8), at most `width` columns wide.
+// One line for each bar, drawn with block characters (UTF-8), at most `width` columns wide.
 std::string histogram_text(std::span<const HistogramBar> bars, std::size_t width);
 
 }  // namespace leeway::tools::codecs

@@ -1,5 +1,5 @@
-// A bounded part of a long tensor, spread evenly over it: whole packets, every 2^k-th, k as small
-// as the bound allows.
+// A bounded part of a long tensor, spread evenly over it: every 2^k-th packet as a whole, with k as
+// small as the bound allows.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ class PacketSample {
  public:
   explicit PacketSample(std::size_t packets_max);
 
-  // The tensor's next elements. All but the last call bring a multiple of kPacketElements.
+  // Adds the tensor's next elements. All calls but the last give a multiple of kPacketElements.
   void add(std::span<const float> values);
 
-  // Packets one after the other; all of the tensor as long as it fits.
+  // The kept packets one after the other; the whole tensor as long as it fits.
   std::span<const float> values() const { return values_; }
   std::size_t stride() const { return stride_; }
 

@@ -1,4 +1,4 @@
-// One line on a terminal that is written over while work goes on, and erased when it is done.
+// One line on a terminal that is overwritten while work goes on, and erased when it is done.
 #pragma once
 
 #include <unistd.h>

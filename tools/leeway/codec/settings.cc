@@ -28,12 +28,12 @@ Result<std::vector<CodecOptions>> parse_codecs(const std::vector<std::string>& t
   return codecs;
 }
 
-// The formats by themselves: their settings change little or are asked for by name.
+// The formats with default settings. Other settings change little, or are asked for by name.
 std::vector<std::string> plain_formats() {
   std::vector<std::string> texts;
   for (const CatalogEntry& entry : catalog()) {
     const std::string text = entry.text;
-    const bool is_copy = text == "fp32";  // memcpy, which stands beside every row anyway
+    const bool is_copy = text == "fp32";  // memcpy, which is measured beside every row anyway
     if (!is_copy && (text.find(':') == std::string::npos || text == "sparse:2/4"))
       texts.push_back(text);
   }

@@ -1,4 +1,4 @@
-// The command lines of `leeway codec`'s subcommands, as text and understood.
+// The command lines of `leeway codec`'s subcommands, as typed and after they are checked.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace leeway::tools::codecs {
 
-// As typed. The initial values are the command's defaults.
+// The arguments as typed. The initial values are the command's defaults.
 struct BenchArguments {
-  std::vector<std::string> codecs;  // without any, one of each format
+  std::vector<std::string> codecs;  // if empty, one of each format
   // A copy of 256 KiB stays within 512 KiB of L2; two buffers of 64 MiB lie beyond most caches.
   std::vector<std::string> sizes = {"256K", "64M"};
   bool all_targets = false;
@@ -26,7 +26,7 @@ struct InspectArguments {
   std::string json_path;
 };
 
-// Refuse, in one line, what has no meaning.
+// Check the arguments. Refuse, in one line, settings that have no meaning.
 Result<BenchSettings> understand(const BenchArguments& arguments);
 Result<InspectOptions> understand(const InspectArguments& arguments);
 

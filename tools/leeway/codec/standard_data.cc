@@ -8,7 +8,7 @@
 namespace leeway::tools::codecs {
 namespace {
 
-// Two uniforms, the first never 0, by Box and Muller.
+// A normal number from two uniform ones by Box and Muller; the first is never 0.
 double normal(std::uint64_t seed, std::size_t index) {
   const auto words = philox<10>({static_cast<std::uint32_t>(index), 0, 0, 0}, philox_key(seed));
   const double radius = (words[0] + 0.5) * 0x1p-32;

@@ -1,5 +1,5 @@
-// Values of known distribution, the same on every machine up to the last bit of its mathematics
-// library.
+// Values of known distribution. They are the same on every machine, up to the last bit of its
+// mathematics library.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace leeway::tools::codecs {
 // Mean 0, variance 1.
 std::vector<float> normal_values(std::size_t count, std::uint64_t seed);
 
-// Random sign times e^(sigma z), z normal. Gradients look like this: arXiv 2006.08173.
+// A random sign times e^(sigma z), with normal z. Gradients look like this: arXiv 2006.08173.
 std::vector<float> lognormal_values(std::size_t count, double sigma, std::uint64_t seed);
 
 }  // namespace leeway::tools::codecs

@@ -1,4 +1,4 @@
-// Columns of text under titles, as wide as what stands in them.
+// Columns of text under titles. Each column is as wide as its contents.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace leeway::tools::codecs {
 enum class Align { left, right };
 
 struct Column {
-  std::string title;  // may have several lines; the last one stands on the first row
+  std::string title;  // may have several lines, of which the last one stands on the first row
   Align align = Align::right;
 };
 
@@ -17,7 +17,8 @@ class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns);
 
-  // One cell a column. A note stands on a line of its own below the row, unless it is empty.
+  // Adds a row with one cell for each column. A note that is not empty gets a line of its own below
+  // the row.
   void add_row(std::vector<std::string> cells, std::string note = {});
 
   // Two blanks between columns, none at the ends of lines; every line ends in a line feed.
@@ -43,7 +44,7 @@ class TextTable {
 // printf-style, for cells.
 [[gnu::format(printf, 1, 2)]] std::string cell(const char* format, ...);
 
-// Columns of the terminal that `descriptor` is; 0 if it is none.
+// Columns of the terminal that `descriptor` refers to; 0 if it is no terminal.
 std::size_t terminal_width(int descriptor);
 
 }  // namespace leeway::tools::codecs

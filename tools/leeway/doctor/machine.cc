@@ -52,7 +52,7 @@ std::string processor_name() {
   return "unknown";
 }
 
-// Returns the features by which the kernels of codec, estimate and the checksum choose.
+// Returns the processor features by which codec, estimate and the checksum choose their kernels.
 std::string processor_features() {
   std::string features;
 #if defined(__x86_64__)
@@ -79,8 +79,8 @@ Finding kernel() {
           {}};
 }
 
-// Deadlines and round-trip times are read from the clock for every batch: a slow one costs, a
-// coarse one misleads.
+// Deadlines and round-trip times are read from the clock for every batch: a slow clock costs time,
+// and a coarse one misleads.
 Finding clock_source() {
   constexpr int kReadings = 1000;
   constexpr double kSlowNs = 500;
@@ -107,7 +107,7 @@ Finding clock_source() {
   return finding;
 }
 
-// Without one, the drop-in for NCCL takes all memory for host memory.
+// Without a driver, the drop-in for NCCL takes all memory for host memory.
 Finding cuda_driver() {
   Finding finding{kMachineSection, "CUDA driver", Verdict::ok, {}, {}};
   const auto driver = device::Driver::open();

@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kSection = "NCCL";
 constexpr std::string_view kLibrary = "libnccl.so";
 constexpr std::string_view kFunction = "ncclCommInitRank";
-// Stands in every NCCL since 2.14, whatever was stripped off, and in no program that calls it.
+// A text that every NCCL since 2.14 contains, even if it is stripped, and that no program has which
+// only calls NCCL.
 constexpr std::string_view kInside =
     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER";
 
@@ -44,7 +45,7 @@ class Elf {
     return value;
   }
 
-  // Returns the text that begins there, or no text if it has no end.
+  // Returns the text that begins at the offset, or no text if it has no end.
   std::string_view text(std::uint64_t offset) const {
     if (offset >= file_.size()) return {};
     const auto* const begin = reinterpret_cast<const char*>(file_.data()) + offset;
@@ -58,7 +59,7 @@ class Elf {
     return all.find(text) != std::string_view::npos;
   }
 
-  // Calls with each section's header until one call says that it is enough.
+  // Calls `visit` with each section's header until it returns that it is done.
   template <typename Visit>
   bool any_section(const Visit& visit) const {
     const auto header = at<Elf64_Ehdr>(0);
@@ -70,7 +71,7 @@ class Elf {
     return false;
   }
 
-  // Offset of the names that a section of symbols or dynamic entries refers to.
+  // Offset of the table of names that a section of symbols or dynamic entries refers to.
   std::uint64_t names_of(const Elf64_Shdr& section) const {
     const auto header = at<Elf64_Ehdr>(0);
     const auto names =
@@ -155,8 +156,8 @@ std::string loader_of(ByteSpan file) {
   return {};
 }
 
-// Returns where the loader finds libnccl.so.2 for this program, also for libraries that it needs.
-// Returns no text if nothing needs it.
+// Returns the path at which the loader finds libnccl.so.2 for this program or for libraries that it
+// needs. Returns no text if nothing needs it.
 std::string loaded_nccl(const std::string& path, ByteSpan file) {
   const std::string loader = loader_of(file);
   if (loader.empty()) return {};

@@ -13,11 +13,11 @@ namespace leeway::tools::doctor {
 enum class NcclUse : std::uint8_t {
   none = 0,   // not in this file
   needed,     // the loader looks for libnccl.so.2, or for a library that needs it
-  opened,     // the program opens it by itself, by a name that stands in it
+  opened,     // the program itself opens it, by a name that it contains
   linked_in,  // NCCL is a part of the program
 };
 
-// Returns what one ELF file says of itself, apart from the libraries that it needs. Returns
+// Returns how one ELF file uses NCCL, without looking at the libraries that it needs. Returns
 // kInvalidArgument for anything but an intact ELF file of this machine's kind.
 Result<NcclUse> nccl_use_of(ByteSpan file);
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kNetworkSection = "Network";
 
-// The library's request by default (Options::socket_buffer_bytes).
+// The size that the library asks for by default (Options::socket_buffer_bytes).
 constexpr int kBufferBytesWanted = 8 << 20;
 
 constexpr int kSegmentBytes = 1000;
@@ -135,7 +135,8 @@ Finding coalescing() {
           "use Linux 5.0 or newer (Debian 12 has 6.1)"};
 }
 
-// The kernel doubles what it is asked for, to pay for its own bookkeeping, and reports the double.
+// The kernel doubles the size that it is asked for, for its own bookkeeping, and reports the
+// double.
 Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   const Socket socket(SOCK_DGRAM);
   const bool forced = socket.set(SOL_SOCKET, force, kBufferBytesWanted);
@@ -198,7 +199,7 @@ int mtu_of(const std::string& interface) {
   return ::ioctl(socket.handle(), SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 0;
 }
 
-// Interfaces that are up and have an address.
+// Adds the interfaces that are up and have an address.
 void add_interfaces(Findings& findings) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return;
@@ -217,7 +218,7 @@ void add_interfaces(Findings& findings) {
     findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
-// The route out of this machine, as the kernel says. Nothing is sent.
+// The route out of this machine, according to the kernel. Nothing is sent.
 Finding path() {
   constexpr std::uint32_t kSomewhereElse = 0xCB007101;  // 203.0.113.1, reserved for documentation
   const Socket socket(SOCK_DGRAM);

@@ -14,9 +14,10 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRoundTrips = 9;
-// All pairs together, and both directions.
+// Limit on the time of all pairs together, in both directions.
 constexpr double kSecondsMax = 5;
-constexpr std::size_t kFirstFloats = 16'384;  // 64 KiB, which says how many more there is time for
+// 64 KiB, whose time shows how many more there is time for.
+constexpr std::size_t kFirstFloats = 16'384;
 constexpr std::size_t kFloatsMax = 16u << 20;
 constexpr std::size_t kAddressBytes = 64;
 
@@ -28,7 +29,7 @@ double seconds_since(Clock::time_point start) {
 struct Measured {
   double rtt = 0;
   double rtt_median = 0;
-  double bits_per_second = 0;  // rate of what came from the other
+  double bits_per_second = 0;  // rate of the data that came from the other rank
   double loss = 0;             // likewise
 };
 
@@ -62,7 +63,8 @@ class Pair {
   Status round_trips(bool first) {
     std::array<float, 1> token{};
     std::array<double, kRoundTrips> times{};
-    for (int i = -1; i < kRoundTrips; ++i) {  // both begin at one time only after the first
+    // The first one is not counted: only after it do both begin at the same time.
+    for (int i = -1; i < kRoundTrips; ++i) {
       const auto start = Clock::now();
       Status status = first ? send(token) : receive(token);
       if (status.ok()) status = first ? receive(token) : send(token);
@@ -75,7 +77,8 @@ class Pair {
     return Status();
   }
 
-  // A first message tells the giver how much there is time for, and he tells the taker.
+  // Sends data. A first message shows the sender how much there is time for, and it tells the
+  // receiver.
   Status give() {
     std::vector<float> values(kFirstFloats, 1.0F);
     std::array<float, 1> count{};
@@ -83,7 +86,7 @@ class Pair {
     Status status = send(values);
     if (status.ok()) status = receive(count);
     if (!status.ok()) return status;
-    const double took = seconds_since(start);  // the answer's way included
+    const double took = seconds_since(start);  // includes the way of the answer
     const double moved = std::max({took - measured_.rtt_median, took / 8, 1e-6});
     const double rate = static_cast<double>(kFirstFloats) / moved;
     const double floats = std::clamp(rate * seconds_ / 2, 1.0 * kFirstFloats, 1.0 * kFloatsMax);
@@ -136,7 +139,7 @@ Result<std::vector<std::uint8_t>> gather(Communicator& communicator, const void*
 
 }  // namespace
 
-// One stays where it is, and the others go round it.
+// The partner in a round-robin tournament: one rank stays where it is, and the others go round it.
 int partner_of(int rank, int round, int size) {
   const int players = size + size % 2;
   const int others = players - 1;
@@ -162,7 +165,7 @@ Result<PathsReport> measure_paths(Communicator& communicator) {
       if (!measured.ok()) return measured.status();
       from[static_cast<std::size_t>(partner)] = *measured;
     }
-    // Pairs of the next round begin together: a line has one of them on it at a time.
+    // Pairs of the next round begin together, so that a line carries only one of them at a time.
     if (const auto report = communicator.barrier(); !report.ok()) return report.status();
   }
   std::array<char, kAddressBytes> address{};

@@ -8,7 +8,7 @@
 
 namespace leeway::tools::doctor {
 
-// From one rank to another.
+// The path from one rank to another.
 struct PathFinding {
   int from = 0;
   int to = 0;
@@ -19,26 +19,26 @@ struct PathFinding {
 };
 
 struct PathsReport {
-  std::vector<std::string> addresses;  // by rank, of the data
+  std::vector<std::string> addresses;  // addresses for data, by rank
   std::vector<PathFinding> paths;
   std::size_t datagram_bytes = 0;
   bool sealed = false;
-  std::string congestion;  // method that paced: "none", "wan", ...
+  std::string congestion;  // congestion control that paced: "none", "wan", ...
   std::string transport;
-  int udp_port = 0;        // the system chooses for port 0
-  std::string rendezvous;  // if it is known
+  int udp_port = 0;        // 0: the system chooses a port
+  std::string rendezvous;  // empty if it is not known
 };
 
 // All ranks call it; rank 0 gets the report, the others an empty one. Takes 8 s at most, whatever
 // the lines carry, unless a packet is repaired for longer.
 Result<PathsReport> measure_paths(Communicator& communicator);
 
-// A table, and below it what firewalls must let through.
+// A table, and below it the ports that firewalls must let through.
 std::string to_text(const PathsReport& report);
 std::string to_json(const PathsReport& report);
 
-// Returns the rank that talks to `rank` in this round of size - 1 (size even) or size (odd), or -1
-// for none. All pairs meet once.
+// Returns the rank with which `rank` exchanges data in this round, or -1 for none. There are size -
+// 1 rounds if size is even, or size if it is odd. All pairs meet once.
 int partner_of(int rank, int round, int size);
 
 }  // namespace leeway::tools::doctor

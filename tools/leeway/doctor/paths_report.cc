@@ -8,7 +8,7 @@
 namespace leeway::tools::doctor {
 namespace {
 
-// More than these are not shown one by one: the slowest are.
+// If there are more paths than this, only the slowest are shown.
 constexpr std::size_t kPathsShown = 56;
 
 template <typename... Values>

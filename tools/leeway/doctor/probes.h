@@ -1,5 +1,5 @@
-// Looks at the machine. Each probe adds its findings and never fails: a fact that cannot be found
-// out is a finding too.
+// Probes of the machine. Each adds its findings and never fails: a fact that cannot be found out is
+// a finding, too.
 #pragma once
 
 #include "doctor/report.h"
@@ -14,9 +14,9 @@ void probe_machine(Findings& findings);
 // size.
 void probe_network(Findings& findings);
 
-// Finds out what the transports beside UDP find here, whether the network's interface carries
-// multicast, and which transport the automatic choice, or the one asked for by name, comes to.
-// Takes up to a second.
+// Finds out what the transports other than UDP find here, whether the network's interface carries
+// multicast, and which transport would be used: by automatic choice, or by name. Takes up to a
+// second.
 void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 // Finds the launcher of this process, the rank and rendezvous that follow from it, and every

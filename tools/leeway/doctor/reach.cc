@@ -18,21 +18,22 @@ using namespace std::chrono_literals;
 using asio::ip::udp;
 
 constexpr std::size_t kTokenBytes = 8;
-// Strangers do not know the token.
+// A datagram with a token that strangers do not know.
 struct Probe {
   std::array<char, kTokenBytes> token{};
   std::uint32_t from = 0;
   std::uint32_t to = 0;
 };
 constexpr std::chrono::milliseconds kPause = 40ms;
-// All ranks are there, and put things at the same time.
+// Time for all ranks to exchange values. They are all there, and put them at the same time.
 constexpr Duration kTellWithin = std::chrono::seconds(2);
 
 std::string key_of(const char* what, int rank) {
   return "leeway-doctor/" + std::string(what) + "/" + std::to_string(rank);
 }
 
-// Sends each peer a datagram now and then: where it told to be, and where it was heard.
+// Sends each peer a datagram now and then: to the address that it told, and to the one from which
+// it was heard.
 class Prober {
  public:
   Prober(udp::socket socket, const std::string& token, int rank,
@@ -54,7 +55,7 @@ class Prober {
       }
     }
   }
-  // By rank, '1': a datagram of it came.
+  // By rank: '1' if a datagram of it came.
   std::string heard() const {
     std::string all;
     for (const auto& one : heard_) all += one ? '1' : '0';
@@ -66,7 +67,8 @@ class Prober {
     const Probe probe{token_, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to)};
     std::array<char, sizeof(Probe)> bytes{};
     std::memcpy(bytes.data(), &probe, sizeof(probe));
-    asio::error_code ignored;  // a datagram that cannot be sent is not heard
+    // A datagram that cannot be sent is not heard, so the error does not matter.
+    asio::error_code ignored;
     socket_.send_to(asio::buffer(bytes), where, 0, ignored);
   }
   bool receive() {
@@ -127,7 +129,7 @@ Status Gathering::put(const char* what, const std::string& value) {
                      ByteSpan(reinterpret_cast<const std::byte*>(value.data()), value.size()));
 }
 
-// By rank. A value is empty if its rank put nothing in time.
+// Values by rank. A value is empty if its rank put nothing in time.
 std::vector<std::string> Gathering::get_all(const char* what, Duration patience) {
   std::vector<std::string> keys;
   std::vector<std::string> values(static_cast<std::size_t>(size_));
@@ -204,7 +206,7 @@ const char* family_of(const std::string& address) {
   return address.front() == '[' ? "IPv6" : "IPv4";
 }
 
-// Returns the ranks that both reach, and that reach both.
+// Returns the ranks that have a path to both ranks, in both directions.
 std::string relays_of(const Gathering::Reach& reach, std::size_t one, std::size_t other) {
   std::string all;
   for (std::size_t via = 0; via < reach.addresses.size(); ++via) {

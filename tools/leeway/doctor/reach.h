@@ -1,6 +1,6 @@
-// Which ranks' datagrams reach which others, for `leeway doctor --paths`: asked before a group
-// waits for them, with plain datagrams of its own. The findings are exchanged over TCP, where they
-// met, so that all of it is on one table.
+// Which ranks' datagrams reach which others, for `leeway doctor --paths`: this is found out with
+// plain datagrams, before a group waits for paths. Ranks exchange the findings over TCP, where they
+// met, so that rank 0 can show all of them.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,20 @@
 
 namespace leeway::tools::doctor {
 
-// A rank's place among those that look for what is broken.
+// One rank's part in finding out which paths are broken.
 class Gathering {
  public:
-  // Returns nullopt if ranks meet in another way than at an address over TCP, or if one is alone.
+  // Returns nullopt if ranks do not meet at an address over TCP, or if there is only one rank.
   static std::optional<Result<Gathering>> join(const Options& options);
 
-  // Waits until all ranks are there. The error names those that are not.
+  // Waits until all ranks are there. The error names those that are missing.
   Status await_all(Duration patience);
-  // All ranks call measure(), send each other datagrams for `listen`, and learn which ones passed.
+  // Result of measure(), which all ranks call: they send each other datagrams for `listen`, and
+  // learn which ones passed.
   struct Reach {
-    std::vector<std::string> addresses;     // by rank; without text if the rank told none
+    std::vector<std::string> addresses;     // by rank; empty if the rank told no address
     std::vector<std::vector<bool>> passed;  // passed[from][to]
-    std::vector<bool> told;                 // by rank, whether it said what it heard
+    std::vector<bool> told;                 // by rank: whether it told what it heard
   };
   Result<Reach> measure(const Options& options, std::chrono::milliseconds listen);
 
@@ -41,8 +42,8 @@ class Gathering {
   int size_;
 };
 
-// Returns the broken pairs: which way, over which family, and which rank could relay. Returns no
-// text if there are none.
+// Returns the broken pairs: the direction, the address family, and a rank that could relay. Returns
+// no text if there are none.
 std::string broken_paths(const Gathering::Reach& reach);
 
 }  // namespace leeway::tools::doctor

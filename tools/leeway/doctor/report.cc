@@ -9,7 +9,7 @@ namespace leeway::tools::doctor {
 namespace {
 
 struct Mark {
-  const char* text;  // padded to one width
+  const char* text;  // text padded to one width
   const char* colour;
 };
 constexpr std::array<Mark, 4> kMarks = {
@@ -106,7 +106,7 @@ std::string to_json(std::span<const Finding> findings) {
   const nlohmann::json document = {{"findings", rows},
                                    {"warnings", count(findings, Verdict::warn)},
                                    {"missing", count(findings, Verdict::missing)}};
-  // Values may hold bytes of the environment that are not UTF-8; those are replaced.
+  // Values may hold bytes from the environment that are not UTF-8. Those are replaced.
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

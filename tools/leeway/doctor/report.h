@@ -1,4 +1,4 @@
-// The doctor's findings, and how they are shown. Free of probing, so that it can be tested.
+// The doctor's findings, and how they are shown. It does no probing, so it can be tested.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Finding {
   std::string name;
   Verdict verdict = Verdict::info;
   std::string value;
-  std::string remedy;  // a command or one sentence, if there is anything to repair
+  std::string remedy;  // a command or one sentence that repairs the problem; empty if there is none
 };
 using Findings = std::vector<Finding>;
 
@@ -32,10 +32,10 @@ std::string to_text(std::span<const Finding> findings, bool colour);
 // {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n, "missing": n}
 std::string to_json(std::span<const Finding> findings);
 
-// 0, or 1 when something is missing.
+// Returns 0, or 1 if something is missing.
 int exit_code_of(std::span<const Finding> findings);
 
-// Bytes for people: "208 KiB", "8 MiB"; exact below 1 KiB.
+// A size as text for people: "208 KiB", "8 MiB"; exact below 1 KiB.
 std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace leeway::tools::doctor

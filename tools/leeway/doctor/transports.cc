@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kTransportsSection = "Transports";
 
-// Devices, or one line that says why there are none. UDP does without them: no reason to warn.
+// Devices, or one line that says why there are none. UDP needs no such devices, so this is no
+// warning.
 void add_devices(Findings& findings, const char* title, const rendezvous::Devices& devices) {
   if (!devices.ok()) {
     findings.push_back({kTransportsSection, title, Verdict::info, devices.status().c_str(), {}});
@@ -41,7 +42,8 @@ Finding multicast(const asio::ip::address& address) {
 
 // Memory between the ranks of this host.
 Finding shared_memory() {
-  // Memory for one pair of ranks; several take less each (src/api/communicator/memory_sharing.cc)
+  // enough memory for one pair of ranks; several pairs take less each
+  // (src/api/communicator/memory_sharing.cc)
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;
   const auto host = transport::this_host();
@@ -65,7 +67,7 @@ Finding shared_memory() {
           {}};
 }
 
-// Returns the outcome of `automatic` where all ranks are as this one.
+// Returns the outcome of `automatic` if all ranks are like this one.
 Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (choice.datagrams == TransportKind::udp && !faults)

@@ -5,8 +5,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-// The library's broadcast works in place; out of place, the root copies first, which is part of the
-// time.
+// The library's broadcast works in place. Out of place, the root copies first, and the time
+// includes that.
 Result<CollectiveReport> broadcast(Communicator& communicator, ConstTensorView input,
                                    TensorView output, Rank root, const CollectiveOptions& options) {
   if (communicator.rank() == root && input.data != output.data) {

@@ -1,4 +1,4 @@
-// The cost of many communicators to a process: threads, sockets, memory, and the time to make them.
+// What many communicators cost a process: threads, sockets, memory, and the time to make them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace leeway::tools::perf {
 
-// Footprint of this process, from /proc.
+// Resources of this process, from /proc.
 struct Footprint {
   std::int64_t threads = 0;
   std::int64_t sockets = 0;
-  std::int64_t memory_bytes = 0;  // resident and the process's own
+  std::int64_t memory_bytes = 0;  // resident memory that belongs to this process alone
 
   friend Footprint operator-(const Footprint& a, const Footprint& b) {
     return {a.threads - b.threads, a.sockets - b.sockets, a.memory_bytes - b.memory_bytes};
@@ -23,12 +23,12 @@ Footprint measure_footprint();
 
 struct CommunicatorCost {
   int communicators = 0;
-  double split_s = 0;  // all of them, the slowest rank
-  Footprint process;   // with all of them, each used once; the most of any rank
+  double split_s = 0;  // time to make all of them, on the slowest rank
+  Footprint process;   // with all of them open, each used once; the largest values of any rank
 };
 
-// `count` communicators of all ranks, made by split() and used at the same time for an all-reduce
-// of 64 KiB; they stay open. `before`: the process before it had any.
+// Makes `count` communicators of all ranks by split(), and uses all at the same time for an
+// all-reduce of 64 KiB. They stay open. `before`: the process before it had any.
 Result<CommunicatorCost> open_communicators(
     Communicator& world, int count, const Footprint& before,
     std::vector<std::unique_ptr<Communicator>>& communicators);

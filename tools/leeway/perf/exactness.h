@@ -1,5 +1,4 @@
-// Results that can be compared with the truth bit for bit. The mean error says more about the
-// others.
+// Whether a result can be compared with the truth bit for bit. If not, the mean error tells more.
 #pragma once
 
 #include "leeway/codec.h"
@@ -7,17 +6,18 @@
 
 namespace leeway::tools::perf {
 
-// Returns true if the integers of a Pattern, small enough for the codec, come through it as they
-// are. Blocks that share a scale, stochastic rounding and rotations may change them.
+// Returns true if integers of a Pattern that are small enough for the codec are decoded unchanged.
+// Blocks that share a scale, stochastic rounding and rotations may change them.
 bool keeps_integers(const CodecOptions& codec);
 
 // Facts about all ranks and all calls that were checked.
 struct Arrival {
-  bool has_faults = false;  // injected into the transport
+  bool has_faults = false;  // faults are injected into the transport
   bool is_complete = true;  // no packet was missing after repair
 };
 
-// An inexact result that was asked for, and may have been given, is not wrong.
+// Returns false if an inexact result was asked for and may have been given: such a result is not
+// wrong.
 bool is_checked(const Settings& settings, const Arrival& arrival);
 
 }  // namespace leeway::tools::perf

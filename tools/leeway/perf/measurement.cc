@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::byte kPoison{0xA5};
 
-// One rank's counts, as doubles, so that one exact all_gather tells all ranks.
+// Counts of one rank, as doubles, so that one exact all_gather gives them to all ranks.
 struct Facts {
   double packets_expected = 0;
   double packets_missed_first = 0;
@@ -29,7 +29,7 @@ struct Facts {
   double wrong = 0;
   double error_squares = 0;
   double truth_squares = 0;
-  double noise_reports = 0;  // reports that the next two are sums over
+  double noise_reports = 0;  // number of reports that the next two sums are over
   double gradient_mean_squares = 0;
   double noise_variances = 0;
   Spending spending;
@@ -73,16 +73,16 @@ struct Facts {
 };
 using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
 
-// One half of a row of all ranks.
+// Outcome of one half of a row, over all ranks.
 struct Outcome {
-  std::vector<double> times_us;  // slowest rank of each iteration
+  std::vector<double> times_us;  // time of the slowest rank in each iteration
   Facts facts;                   // summed over ranks
   CodecOptions codec;            // codec of the last iteration, the same on all ranks
 };
 
 class Bench {
  public:
-  // The tensors' memory, if not ordinary one, was allocated by all ranks.
+  // All ranks allocated the tensors' memory together, if it is not ordinary memory.
   Bench(Communicator& communicator, const Settings& settings, const Layout& buffers,
         Allocation input, Allocation output);
 
@@ -108,7 +108,7 @@ class Bench {
 
   Communicator& communicator_;
   const Settings& settings_;
-  CollectiveOptions options_;  // the settings', with this rank's factor
+  CollectiveOptions options_;  // the settings' options, with this rank's factor
   Layout layout_;
   Allocation allocated_input_;
   Allocation allocated_output_;
@@ -252,7 +252,7 @@ std::optional<double> gradient_to_noise(const Facts& facts) {
   return ratio;
 }
 
-// Allocates a tensor's memory. Returns an allocation without memory where ordinary memory will do.
+// Allocates a tensor's memory. Returns an allocation without memory if ordinary memory is enough.
 Result<Allocation> tensor(Communicator& communicator, const Settings& settings,
                           std::size_t elements) {
   if (!settings.allocate || elements == 0) return Allocation();

@@ -2,9 +2,9 @@
 //
 // Checked calls come first, into poisoned buffers. A timed iteration starts at a barrier (not
 // timed) and lasts as long as the slowest rank's call; ranks exchange their times once, after the
-// last iteration. Back to back, an iteration is a batch of calls, whose time is divided by their
-// number: without the skew with which ranks leave a barrier, and with whatever a call leaves for
-// the next one to do. In place they would sum their own results, so only the other half is
+// last iteration. Back to back, an iteration is a batch of calls, and its time is divided by their
+// number. That leaves out the skew with which ranks leave a barrier, and includes work that a call
+// leaves for the next one. In place, calls would sum their own results, so only the other half is
 // measured.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace leeway::tools::perf {
 
-// All ranks call it together and get the same row.
+// All ranks call this together, and get the same row.
 Result<Row> measure(Communicator& communicator, const Settings& settings, std::size_t bytes);
 
 }  // namespace leeway::tools::perf

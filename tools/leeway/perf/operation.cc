@@ -12,7 +12,8 @@ struct Traits {
   bool reduces;
   bool has_root;
   bool has_in_place;
-  // The input / the output holds a block for every rank. With neither, buffers have the full size.
+  // Whether the input and the output hold a block for every rank. If neither does, buffers have the
+  // full size.
   bool input_blocks;
   bool output_blocks;
 };

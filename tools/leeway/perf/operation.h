@@ -1,5 +1,5 @@
-// The collectives `leeway perf` knows: how nccl-tests sizes them, how their bandwidth is defined,
-// and what every rank must hold afterwards. Pure data; call.h runs them.
+// The collectives that `leeway perf` measures: how nccl-tests sizes them, how it defines their
+// bandwidth, and what every rank must hold afterwards. Pure data; call.h runs them.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ Result<Operation> parse_operation(std::string_view name);
 
 bool reduces(Operation operation);
 bool has_root(Operation operation);
-// Operations whose result may overwrite their input.
+// Returns true for operations whose result may overwrite their input.
 bool has_in_place(Operation operation);
 
 // Elements of one rank's buffers. `count` is what nccl-tests prints: elements per rank and block.
@@ -46,7 +46,7 @@ double bus_factor(Operation operation, int ranks);
 
 // Where block `block` (of `count` elements) of a rank's output comes from.
 struct Origin {
-  // the rank whose input is copied; without one, the reduction over all ranks
+  // the rank whose input is copied; if empty, the block is the reduction over all ranks
   std::optional<int> source;
   std::size_t block = 0;  // index of the block in the input
 };

@@ -9,7 +9,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Contributions never need to be larger; also keeps their squares exact in the sums of Comparison.
+// Bound on contributions. They need not be larger, and their squares stay exact in the sums of
+// Comparison.
 constexpr double kSumMax = 1 << 20;
 constexpr int kFactorMax = 3;  // largest factor of premul_sum
 
@@ -80,7 +81,7 @@ Pattern::Pattern(const CollectiveOptions& options, DataType type, int ranks)
   }
   double amplitude = exact_integer_max(type, options);
   if (op_ == ReduceOp::sum || op_ == ReduceOp::avg || op_ == ReduceOp::premul_sum) {
-    if (op_ == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
+    if (op_ == ReduceOp::avg) scale_ = ranks;  // makes the sum a multiple of the divisor
     if (op_ == ReduceOp::premul_sum) amplitude /= kFactorMax;
     const double sum_max = amplitude / scale_;
     contributors_ = std::min(ranks, static_cast<int>(sum_max));
@@ -103,7 +104,7 @@ double Pattern::keyed_integer(int rank, std::size_t index) const {
 }
 
 double Pattern::contribution(int rank, std::size_t index) const {
-  // One factor of 2 .. 4, the others 1: exact in every type.
+  // One factor is 2 .. 4 and the others are 1, which is exact in every type.
   if (op_ == ReduceOp::prod) {
     const bool has_factor =
         index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);

@@ -28,14 +28,15 @@ class Pattern {
 
   ReduceOp op_;
   int ranks_;
-  // Ranks from here on contribute 0, where a type is too narrow for a sum over all.
+  // Ranks from here on contribute 0, if a type is too narrow for a sum over all.
   int contributors_ = 1;
   std::int64_t low_ = 0;  // contributions are uniform over low_ .. low_ + span_ - 1 ...
   std::int64_t span_ = 1;
   double scale_ = 1;  // ... times this
 };
 
-// This rank's input, and the output an exact operation must give. `count` is Layout::count.
+// Fills this rank's input, and the output that an exact operation must give. `count` is
+// Layout::count.
 void fill_input(const Pattern& pattern, int rank, TensorView input);
 // Returns false if the operation does not touch this rank's output.
 bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root,

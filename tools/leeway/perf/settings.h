@@ -1,5 +1,4 @@
-// Settings of a run of `leeway perf`: the command line as text, and the same thing checked and
-// understood.
+// Settings of a run of `leeway perf`: the command line as typed, and after it is checked.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +15,10 @@
 
 namespace leeway::tools::perf {
 
-// As typed. The initial values are the command's defaults.
+// The arguments as typed. The initial values are the command's defaults.
 struct Arguments {
   std::string operation = "all_reduce";
-  int ranks = 0;  // with 0, the launcher's world size, or kRanksDefault processes
+  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
   std::string bytes_min = "4K";
   std::string bytes_max = "16M";
   std::size_t factor = 4;
@@ -33,10 +32,10 @@ struct Arguments {
   std::string redop = "sum";
   int root = 0;
   std::string codec = "native";
-  std::string spread_codec;  // without one, the same as codec
+  std::string spread_codec;  // if empty, the same as codec
   std::string delivery = "exact";
   std::string spread = "exact";
-  double deadline_ms = 0;  // with 0, kExactDeadline or kLossyDeadline
+  double deadline_ms = 0;  // 0: kExactDeadline or kLossyDeadline
   std::string estimator = "ratio";
   std::optional<double> loss;  // these three override LEEWAY_FAULT when given
   std::optional<double> burst;
@@ -61,8 +60,8 @@ struct Settings {
   int iterations = 0;
   int warmup = 0;
   int checks = 0;
-  int back_to_back = 0;   // calls of an iteration without a barrier between them; 0 for one call
-  int communicators = 0;  // open beside the measured one
+  int back_to_back = 0;   // calls in an iteration without a barrier between them; 0 for one call
+  int communicators = 0;  // communicators that are open besides the measured one
   bool allocate = false;  // tensors lie in memory of Communicator::allocate()
   CollectiveOptions collective;
   std::string json_path;
@@ -75,13 +74,14 @@ struct Settings {
   CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
 
-// The name as the table's columns have room for it: premul_sum is "mulsum", as nccl-tests calls it.
+// The operation's name, short enough for the table's columns: premul_sum is "mulsum", as in
+// nccl-tests.
 std::string_view column_name(ReduceOp op);
 
-// Refuses, in one line, what has no meaning.
+// Checks the arguments. Refuses, in one line, settings that have no meaning.
 Result<Settings> understand(const Arguments& arguments);
 
-// The communicator's options: the environment's, with the command line's on top.
+// The communicator's options: those of the environment, overridden by the command line.
 Result<Options> communicator_options(const Arguments& arguments);
 
 }  // namespace leeway::tools::perf

@@ -1,4 +1,4 @@
-// The cost of calls to this process: datagrams handed to the network, by kind, their bytes, and
+// What calls cost this process: datagrams handed to the network, by kind, their bytes, and
 // processor time.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace leeway::tools::perf {
 
-// Since some moment, of one process, or summed over ranks. Numbers are doubles because ranks
+// Costs of one process since some moment, or summed over ranks. Numbers are doubles because ranks
 // exchange them as such. Datagrams are those of the communicator; bytes and processor time are the
 // process's.
 struct Spending {

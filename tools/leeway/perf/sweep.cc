@@ -6,7 +6,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Bits to shift for a suffix, or -1.
+// Number of bits to shift for a suffix, or -1 if there is no such suffix.
 int suffix_shift(std::string_view suffix) {
   if (suffix.empty()) return 0;
   const std::string_view unit = suffix.substr(1);

@@ -17,7 +17,7 @@ namespace {
 }
 
 constexpr const char* kUnchecked =
-    "    N/A";  // one character narrower than a number, as nccl-tests has it
+    "    N/A";  // one character narrower than a number, as in nccl-tests
 
 std::string format_side(const Side& side) {
   const std::string wrong = side.wrong ? format("  %6g", *side.wrong) : kUnchecked;

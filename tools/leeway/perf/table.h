@@ -19,8 +19,7 @@ struct Side {
   double p99_us = 0;
   double algbw_GBps = 0;
   double busbw_GBps = 0;
-  // elements whose bits are not the expected ones; without a value where an inexact result was
-  // asked for (exactness.h)
+  // elements with wrong bits; no value if an inexact result was asked for (exactness.h)
   std::optional<double> wrong;
   double nmse = 0;  // sum of squared errors / sum of squared truth, over all ranks and checks
 };
@@ -32,29 +31,29 @@ struct Row {
   std::string_view redop;  // "none" for operations that do not reduce
   int root = -1;
   Side out_of_place;
-  std::optional<Side> in_place;  // without one, the operation cannot overwrite its input
+  std::optional<Side> in_place;  // no value if the operation cannot overwrite its input
   // Timed iterations of both sides, fractions of the packets expected:
-  double loss = 0;             // lost by the network, that is on the first pass
+  double loss = 0;             // lost by the network, so on the first pass
   double loss_residual = 0;    // still missing after repair
   double late = 0;             // arrived too late to be used
   std::string_view transport;  // transport of the calls
-  std::string codec_used;      // codec that automatic chose
+  std::string codec_used;      // codec that `automatic` chose
   // rms of the true reduction over rms noise, of the averages over iterations and ranks; without a
   // value where there is no noise. The ranks' test data are independent and centred: all of it is
   // dispersion.
   std::optional<double> gradient_to_noise;
-  std::optional<Spending> spending;  // spending of a call, all ranks; calls back to back only
+  std::optional<Spending> spending;  // costs of a call over all ranks; only for calls back to back
 };
 
 // The three lines above the rows, each with a line feed.
 std::string format_header();
 std::string format_row(const Row& row);
-// A comment to the row before.
+// A comment below a row.
 std::string format_spending(const Spending& spending);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 
-// nccl-tests' getFloatStr: two, one or no decimals, the most that fit into `width`, then an
+// Works like nccl-tests' getFloatStr: two, one or no decimals, as many as fit into `width`, else an
 // exponent.
 std::string format_float(double value, int width);
 

@@ -1,4 +1,4 @@
-// The arguments that a person typed after `leeway sim`, not yet understood.
+// The arguments that a person typed after `leeway sim`, before they are checked.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@ namespace leeway::tools::simulation {
 
 struct Arguments {
   std::string file;
-  std::string out;                    // folder; without one, table only
+  std::string out;                    // folder for results; if empty, only the table is printed
   std::vector<std::string> settings;  // "field=value"
   bool full = false;                  // the scenario's long form
-  std::string seeds;                  // "A..B"; without it, the scenario's
-  std::string shard;                  // "I/N"; without it, all runs
-  unsigned jobs = 0;                  // with 0, one a core
+  std::string seeds;                  // "A..B"; if empty, the scenario's seeds
+  std::string shard;                  // "I/N"; if empty, all runs
+  unsigned jobs = 0;                  // 0: one for each core
   std::string json_path;              // "-": standard output
   std::string trace_path;
-  bool trace_whole = false;  // datagrams as long as they are, not their headers only
+  bool trace_whole = false;  // keeps whole datagrams, not only their headers
   bool resume = false;
   bool overwrite = false;
   bool quiet = false;

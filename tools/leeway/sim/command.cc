@@ -31,7 +31,7 @@ class Watcher : public RunnerObserver {
     display_.on_round(rounds_done, rounds);
   }
 
-  // A plot of something that no run measures is found out after the first run, not after the last.
+  // An error in a plot's measures is found after the first run, not after the last.
   Status on_finished(const RunName& run, const sim::RunRecord& record) override {
     display_.on_finished();
     if (!plots_checked_) {
@@ -78,8 +78,8 @@ Status check_arguments(const Arguments& arguments) {
   return {};
 }
 
-// A folder that several processes share is not in a shard's way. Runs that this shard made before
-// are.
+// A shard may write to a folder that other processes share, but not if this shard made runs there
+// before.
 Status refuse_own_runs(const Job& job) {
   if (job.plan.shard.whole() || job.arguments.resume) return {};
   for (std::size_t i = 0; i < job.plan.runs(); ++i) {
@@ -118,7 +118,7 @@ Result<Job> prepare(const Arguments& arguments) {
   return job;
 }
 
-// Finished runs of an earlier command. A file that is not one of ours means that the run is made
+// Loads runs that an earlier command finished. If a file cannot be read as a run, that run is made
 // again.
 Result<std::size_t> load_finished(const Job& job, std::vector<Outcome>& outcomes) {
   std::size_t kept = 0;

@@ -1,4 +1,4 @@
-// `leeway sim FILE` from arguments to exit code.
+// Runs `leeway sim FILE`, from arguments to exit code.
 //
 //   0    every run was made and all checkers passed
 //   1    a run could not be made, a checker failed, or results could not be written

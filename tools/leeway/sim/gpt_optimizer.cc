@@ -6,7 +6,7 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// Ranks are rarely more than a round apart, and then in two camps.
+// Ranks are rarely more than a round apart, and then form two groups.
 constexpr std::size_t kStepsKept = 4;
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {

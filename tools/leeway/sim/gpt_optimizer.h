@@ -3,7 +3,8 @@
 //
 // A rank's state is what its own ShardedAdam would be, bit for bit. Ranks whose state, gradient and
 // parameters are equal, compared bit by bit, get copies of one result; a rank for which any of them
-// differs goes its own way from there. Nothing is assumed about the order of ranks or rounds.
+// differs gets a state of its own from then on. Nothing is assumed about the order of ranks or
+// rounds.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,11 @@ class GptOptimizer {
   explicit GptOptimizer(std::uint32_t ranks) : states_(ranks) {}
 
   // One step of `rank` on elements offset .. offset + gradient.size() of its model, which are
-  // `parameters`. A rank names the same part every time.
+  // `parameters`. A rank must give the same part every time.
   void step(std::uint32_t rank, std::size_t offset, std::span<const float> gradient,
             std::span<float> parameters, double learning_rate);
 
-  // Returns the number of steps that were computed, and not taken over from an equal step.
+  // Returns the number of steps that were computed, not copied from an equal step.
   std::uint64_t steps_computed() const { return steps_computed_; }
 
  private:

@@ -2,8 +2,8 @@
 // workers with replicas of their own.
 //
 // A rank reads the windows that `leeway train` would give it with the same seed, from the same
-// text. The optimizer is Adam with that command's schedule over the scenario's rounds; in rounds of
-// replica_step it steps the owner's shard only.
+// text. The optimizer is Adam with the schedule of `leeway train`, over the scenario's rounds. In
+// rounds of replica_step it updates only the owner's shard.
 //
 // libtorch's arithmetic depends on the processor: runs repeat on a machine, not between machines.
 #pragma once
@@ -38,7 +38,7 @@ class GptWorkload final : public sim::Workload {
     std::uint32_t ranks = 1;
     std::uint32_t rounds = 1;
     train::GptShape shape;
-    std::size_t batch = 1;  // windows a rank and round
+    std::size_t batch = 1;  // windows for each rank and round
     double learning_rate = 0.001;
   };
 
@@ -58,7 +58,8 @@ class GptWorkload final : public sim::Workload {
 
  private:
   void load(std::uint32_t rank);
-  // Total over the windows that `rank` of `ranks` scores, with the model as it is loaded.
+  // Total loss in nats over the windows that `rank` scores, if `ranks` share them, with the loaded
+  // parameters. Sets `windows` to their number.
   double nats(int rank, int ranks, std::size_t& windows);
 
   Options options_;

@@ -1,4 +1,4 @@
-// State of a command once nothing more can be wrong with its arguments.
+// State of a command after its arguments were checked.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct Job {
   Arguments arguments;
   Plan plan;
   std::string text;                    // scenario.txtpb
-  std::optional<OutputFolder> folder;  // without one, table only
+  std::optional<OutputFolder> folder;  // if empty, only the table is printed
   PacketTrace trace;
 };
 

@@ -54,7 +54,7 @@ Status same_scenario(const MergeArguments& arguments, const std::string& text) {
   return {};
 }
 
-// The plan of the scenario that all parts hold, told as the command that made the first of them.
+// Makes the plan of the scenario that all parts hold, as of the command that made the first part.
 Result<Job> prepare(const MergeArguments& arguments) {
   const std::string& first = arguments.parts.front();
   const Result<std::string> typed = read_file(first, kArgumentsFile);
@@ -78,7 +78,8 @@ Result<Job> prepare(const MergeArguments& arguments) {
   return Job{std::move(*told), std::move(*plan), *text, {}, {}};
 }
 
-// Runs that several parts hold must be the same; one that is damaged counts as missing.
+// Reads runs. If several parts hold a run, it must be the same in all. A damaged run counts as
+// missing.
 Status read_runs(const Plan& plan, const std::string& part, std::vector<Outcome>& outcomes) {
   const OutputFolder folder = OutputFolder::of(part);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -100,7 +101,7 @@ Status read_runs(const Plan& plan, const std::string& part, std::vector<Outcome>
   return {};
 }
 
-// A single part is completed in its place, unless another one was named.
+// A single part is completed in its own folder, unless another folder was named.
 Status open_folder(const MergeArguments& arguments, Job& job,
                    const std::vector<Outcome>& outcomes) {
   const bool in_place = arguments.out.empty() && arguments.parts.size() == 1;

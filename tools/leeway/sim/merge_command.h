@@ -1,4 +1,5 @@
-// `leeway sim merge PART...`: one result from what several machines made with --shard.
+// `leeway sim merge PART...`: makes one result of the parts that several machines made with
+// --shard.
 //
 // Parts are folders of `leeway sim --out`, or files of `leeway sim swarm --json`.
 #pragma once
@@ -9,8 +10,8 @@ class App;
 
 namespace leeway::tools::simulation {
 
-// Exit codes: 0 all is there and passed, 1 something is missing or failed, 2 wrong usage or parts
-// that do not belong together.
+// Exit codes: 0 all runs are there and passed, 1 a run is missing or failed, 2 wrong usage, or
+// parts that do not belong together.
 void add_merge_command(CLI::App& sim, int& exit_code);
 
 }  // namespace leeway::tools::simulation

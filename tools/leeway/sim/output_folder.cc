@@ -24,14 +24,14 @@ std::string run_file(const RunName& run) {
          ".json";
 }
 
-// Among all that write to a folder, on other hosts, too.
+// A name for this process that no other process has that writes to the folder, also on other hosts.
 std::string process_name() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   return std::string(host.data()) + "-" + std::to_string(::getpid());
 }
 
-// The end of a long path tells more than its head.
+// Shows the end of a long path, which tells more than its beginning.
 std::string shown(const fs::path& path) {
   constexpr std::size_t kShown = 120;
   const std::string text = path.string();
@@ -80,7 +80,7 @@ Status OutputFolder::make_and_try() const {
   return {};
 }
 
-// A scenario alone is what is left of a command that was refused after its first run.
+// A folder with only a scenario is left by a command that was refused after its first run.
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {
@@ -103,7 +103,7 @@ Status OutputFolder::admit(std::string_view scenario, Existing existing) const {
 }
 
 void OutputFolder::remove_results() const {
-  std::error_code ignored;  // a file that cannot be removed fails loudly when it is written
+  std::error_code ignored;  // if a file cannot be removed, writing it will fail with an error
   for (const char* name : kResults) fs::remove(folder_ / name, ignored);
   for (const char* name : kInputs) fs::remove(folder_ / name, ignored);
   for (const auto& entry : fs::directory_iterator(folder_ / kRuns, ignored)) {

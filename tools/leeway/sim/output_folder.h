@@ -23,15 +23,16 @@ namespace leeway::tools::simulation {
 inline constexpr const char* kScenarioFile = "scenario.txtpb";
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-// The treatment of a folder that holds results already. `share`: results of the same scenario are
-// other processes'.
+// What to do with a folder that holds results already. `share`: they belong to other processes that
+// run the same scenario.
 enum class Existing { refuse, resume, share, overwrite };
 
 class OutputFolder {
  public:
-  // Makes the folder where it is absent and tries whether it can be written to. `scenario` is the
-  // text of what is to be run. Results of other scenarios are refused, results of the same one too
-  // unless they are to be resumed; overwriting removes what this command writes and nothing else.
+  // Makes the folder if it does not exist, and checks that it can be written to. `scenario` is the
+  // text of the scenario to be run. Refuses a folder with results of other scenarios, and with
+  // results of the same one unless they are to be resumed. Overwriting removes only files that this
+  // command writes.
   static Result<OutputFolder> open(const std::filesystem::path& folder, std::string_view scenario,
                                    Existing existing);
   // One to read from.
@@ -42,8 +43,8 @@ class OutputFolder {
   Status write(const std::string& name, std::string_view content) const;
   Status write_run(const RunName& run, std::string_view content) const;
 
-  // Returns the content that write() once wrote, or nullopt if it did not. Returns kUnavailable if
-  // the file is there and cannot be read.
+  // Returns the content that write() wrote, or nullopt if there is none. Returns kUnavailable if
+  // the file exists and cannot be read.
   Result<std::optional<std::string>> read(const std::string& name) const;
   Result<std::optional<std::string>> read_run(const RunName& run) const;
 

@@ -1,4 +1,4 @@
-// The packet trace of a command (--trace), which makes sense for one run only.
+// The packet trace of a command (--trace), which is possible for one run only.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace leeway::tools::simulation {
 
 class PacketTrace {
  public:
-  // Refuses plans of several runs, saying how to choose one.
+  // Refuses a plan of several runs. The error tells how to choose one.
   static Status check(const Arguments& arguments, const Plan& plan);
 
   Status open(const Arguments& arguments, const Plan& plan);

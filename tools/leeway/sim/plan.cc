@@ -21,18 +21,18 @@ Status refuse_seeds(std::string_view text, const char* why) {
                        static_cast<int>(std::min<std::size_t>(text.size(), 60)), text.data(), why);
 }
 
-// A file without a single field would run with nothing but defaults; it is far more likely to be
-// the wrong file.
+// Refuses a file without a single field. It would run with defaults only, and is probably the wrong
+// file.
 Status refuse_empty(const Scenario& read, const std::string& path) {
   Scenario rest = read;
-  rest.clear_name();  // read_file() may have given it
+  rest.clear_name();  // read_file() may have set the name
   if (rest.ByteSizeLong() > 0) return {};
   return Status::error(StatusCode::kInvalidArgument,
                        "%s says nothing; write at least one field, such as ranks: 4",
                        sim::scenario::short_file_name(path).c_str());
 }
 
-// Paths of files that are complete, so that the scenario means the same wherever it lies.
+// Makes the paths of files complete, so that the scenario means the same in any folder.
 Status complete_paths(Scenario& scenario, const std::filesystem::path& folder) {
   return sim::scenario::resolve_files(scenario, folder.string());
 }
@@ -73,7 +73,7 @@ Result<Scenario> read_scenario(const Arguments& arguments) {
 }  // namespace
 
 Result<Seeds> parse_seeds(std::string_view text) {
-  constexpr std::uint64_t kFromMax = 1'000'000'000'000'000;  // as the schema has it
+  constexpr std::uint64_t kFromMax = 1'000'000'000'000'000;  // the same limit as in the schema
   constexpr std::uint64_t kCountMax = 1'000'000;
   const std::size_t dots = text.find("..");
   std::uint64_t from = 0, to = 0;

@@ -1,4 +1,4 @@
-// From what a person typed to the runs to be made. Everything that can be refused before a run
+// Makes the runs of a command from what a person typed. Everything that can be refused before a run
 // begins is refused here.
 #pragma once
 
@@ -29,7 +29,8 @@ struct RunName {
 };
 
 struct Plan {
-  sim::scenario::Scenario scenario;       // as run: settings applied, paths of files complete
+  // The scenario as it is run: settings applied, paths of files complete.
+  sim::scenario::Scenario scenario;
   std::vector<sim::scenario::Cell> grid;  // in the order of the sweeps
   Seeds seeds;
   Shard shard;
@@ -37,7 +38,7 @@ struct Plan {
   std::size_t all_runs() const { return grid.size() * seeds.count; }
   // Returns the number of this shard's runs.
   std::size_t runs() const { return shard.share(all_runs()); }
-  // In the order of the grid, the seed changing fastest.
+  // Names the runs in the order of the grid, with the seed changing fastest.
   RunName run(std::size_t index) const {
     const std::size_t place = shard.place(index);
     return {place / seeds.count, seeds.from + place % seeds.count};
@@ -51,7 +52,7 @@ Result<Seeds> parse_seeds(std::string_view text);
 // swept values start at the scenario's folder, as those in the file do.
 Result<Plan> make_plan(const Arguments& arguments);
 
-// The scenario as text format, below a line that names the version of Leeway: two runs of the same
+// The scenario as text format, below a line that names the version of Leeway: Two runs of the same
 // text give the same results.
 std::string scenario_text(const sim::scenario::Scenario& scenario);
 

@@ -7,7 +7,8 @@
 namespace leeway::tools::simulation {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLines{100};  // faster than this nobody reads
+// A faster sequence of lines cannot be read.
+constexpr std::chrono::milliseconds kBetweenLines{100};
 
 std::string time_text(double seconds) {
   const auto whole = static_cast<unsigned long>(std::lround(seconds));

@@ -1,4 +1,4 @@
-// How far a command's runs have come, on one line of a terminal.
+// Shows how far a command's runs have come, on one line of a terminal.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@ namespace leeway::tools::simulation {
 
 struct RunProgress {
   std::size_t runs_total = 0;
-  std::size_t runs_kept = 0;      // runs kept from an earlier command; they took no time now
+  std::size_t runs_kept = 0;      // runs kept from an earlier command, which took no time now
   std::size_t runs_finished = 0;  // by this command
-  std::uint32_t round = 0;        // rounds done in the run that spoke last
+  std::uint32_t round = 0;        // rounds finished by the run that reported last
   std::uint32_t rounds = 0;
-  double seconds = 0;  // since the first run began
+  double seconds = 0;  // seconds since the first run began
 };
 
-// "12 of 40 runs, round 7 of 30, 1 min 20 s left"; without an estimate before a run has finished.
+// "12 of 40 runs, round 7 of 30, 1 min 20 s left". There is no estimate before a run has finished.
 std::string progress_text(const RunProgress& progress);
 
 class ProgressDisplay {

@@ -72,7 +72,7 @@ void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
   if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
 }
 
-// Prints what was wrong with the first run of each kind, and how to see it again.
+// Prints what was wrong with the first run of each kind, and the command that shows it again.
 void print_failures(const Job& job, const Results& results,
                     std::span<const sim::CellRecord> cells) {
   const auto print = [&job](const char* title, const RunName& run, const std::string& what) {

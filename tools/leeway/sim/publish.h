@@ -8,12 +8,12 @@
 
 namespace leeway::tools::simulation {
 
-// Files are written unless something has failed before; the first failure is returned. The records
-// of `results` are moved from. A shard has no results of its own: its runs are kept already.
+// Writes files unless something has failed before, and returns the first failure. Moves from the
+// records of `results`. A shard has no results of its own, because its runs are already kept.
 Status publish(const Job& job, Results& results, const Status& so_far);
 
-// An hour of runs must not end at a --json whose folder does not exist. Leaves the content of an
-// existing file alone.
+// Checks that the path can be written to, so that an hour of runs does not end at a --json whose
+// folder does not exist. Leaves the content of an existing file alone.
 Status check_writable(const std::string& path);
 
 }  // namespace leeway::tools::simulation

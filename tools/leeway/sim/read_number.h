@@ -1,4 +1,4 @@
-// A text that is a whole number and nothing else.
+// Reads a text that is exactly one whole number.
 #pragma once
 
 #include <charconv>

@@ -27,7 +27,7 @@ std::string measure_cell(const sim::Spread* spread) {
   return codecs::cell("%.4g +- %.2g", spread->mean, spread->error);
 }
 
-// A whole path is too wide for a column: its last part stands on a line of its own.
+// A whole path is too wide for a column, so its last part is written on a line of its own.
 std::string title_of(const sim::scenario::Setting& setting) {
   if (!setting.title.empty()) return setting.title;
   std::string title = setting.field;
@@ -46,7 +46,7 @@ bool has_failed_calls(const sim::CellSummary& summary) {
   return failed != nullptr && failed->max > 0;
 }
 
-// A cell's row is its line, counted from the end.
+// A cell's row is found by its line, counted from the end.
 std::string painted(const std::string& table, std::span<const sim::CellSummary> cells) {
   const auto lines = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
   std::string text;

@@ -1,4 +1,5 @@
-// The table that ends a command: a row a cell, its settings and what its runs measured.
+// The table that ends a command: one row for each cell, with its settings and the measures of its
+// runs.
 #pragma once
 
 #include <span>
@@ -10,13 +11,13 @@
 
 namespace leeway::tools::simulation {
 
-// The measures that the table shows: those that the scenario's plots draw and the usual ones, as
-// far as some cell has them.
+// The measures that the table shows: those that the scenario's plots draw, and the usual ones, if
+// some cell has them.
 std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
                                         std::span<const sim::CellSummary> cells);
 
-// Measures are "mean +- standard error" over seeds; of one seed the value alone. Cells without a
-// finished run are left out. `colour`: rows of cells with failed calls are red.
+// Measures are "mean +- standard error" over seeds, or the value alone if there is one seed. Cells
+// without a finished run are left out. `colour`: rows of cells with failed calls are red.
 std::string result_table(const sim::scenario::Scenario& scenario,
                          std::span<const sim::CellRecord> cells, bool colour = false);
 

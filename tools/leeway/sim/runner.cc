@@ -16,8 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTriesMax = 12;
-constexpr double kTrySeconds = 0.25;  // time for a run that has finished two rounds
-// time for all tries, whatever they have finished
+constexpr double kTrySeconds = 0.25;  // tries a run for this time, once it has finished two rounds
+// time for all tries together, whatever they have finished
 constexpr std::chrono::milliseconds kTriesTogether{3000};
 constexpr std::chrono::milliseconds kInterruptCheck{50};
 
@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Lets a run begin, and notes how far it comes.
+// Starts a run and records how far it comes.
 struct Try {
   std::size_t index = 0;  // index of the run
   std::atomic<bool> stop{false};
@@ -107,7 +107,7 @@ class Pool {
     return std::nullopt;
   }
 
-  // Until all are done, time is up, or somebody wants to stop.
+  // Waits until all tries are done, time is up, or a stop is requested.
   void wait_for_tries(unsigned jobs) {
     const Clock::time_point end = Clock::now() + kTriesTogether;
     std::unique_lock lock(look_ahead_mutex_);
@@ -139,7 +139,7 @@ class Pool {
     const sim::scenario::Scenario& scenario = plan_.grid[name.cell].scenario;
     Result<sim::RunRecord> record = options_.run(scenario, name.seed, options);
     if (!record.ok()) {
-      // Each run writes its own place only.
+      // Each run writes only its own place.
       if (record.status().code() != StatusCode::kCancelled) {
         outcomes_[index].failure = record.status();
       }

@@ -1,5 +1,5 @@
-// The part of a command's runs that one of several machines makes: every `of`-th of them, so that
-// cells and seeds of all costs fall to all parts.
+// The part of a command's runs that one of several machines makes: every `of`-th run, so that each
+// part gets cheap and expensive cells and seeds.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct Shard {
   bool whole() const { return of == 1; }
   // Returns how many of `runs` runs are this part's.
   std::size_t share(std::size_t runs) const { return runs < number ? 0 : (runs - number) / of + 1; }
-  // The place of its index-th run among all.
+  // Index among all runs of this part's index-th run.
   std::size_t place(std::size_t index) const { return index * of + number - 1; }
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// Parses "2/4", the second of four. No text stands for the whole.
+// Parses "2/4", the second part of four. An empty text stands for all runs.
 Result<Shard> parse_shard(std::string_view text);
 
 // "shard 2 of 4".

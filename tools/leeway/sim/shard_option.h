@@ -1,4 +1,4 @@
-// --shard, as `leeway sim` and `leeway sim swarm` take it.
+// The option --shard of `leeway sim` and `leeway sim swarm`.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace leeway::tools::simulation {
 
 void add_shard_option(CLI::App& command, std::string& shard);
 
-// Where no shard was asked for and a launcher started several processes, this one's: each of them
-// doing all would be N times the same. Says so on stderr.
+// If no shard was asked for and a launcher started several processes, chooses this process's shard:
+// otherwise each of them would do the same runs. Prints that on stderr.
 Status default_to_launcher(std::string& shard);
 
 }  // namespace leeway::tools::simulation

@@ -30,7 +30,7 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// Runs that making a failing scenario smaller may take.
+// Most runs for making a failing scenario smaller.
 constexpr unsigned kShrinkTries = 1000;
 
 namespace swarm = sim::swarm;
@@ -48,7 +48,7 @@ struct SwarmArguments {
   bool quiet = false;
 };
 
-// A broken contract of the core ends the process: at least its seed is told.
+// Prints the seed when a broken contract of the core ends the process.
 void tell_seed(int) {
   char text[64] = "while judging seed ";
   const std::size_t length = std::strlen(text);
@@ -57,7 +57,7 @@ void tell_seed(int) {
   if (write(STDERR_FILENO, text, static_cast<std::size_t>(end + 1 - text)) < 0) return;
 }
 
-// The small scenario's file, and the command that shows the failure again.
+// The file of the small scenario, and the command that shows the failure again.
 struct Repeat {
   std::string file;
   std::string command;
@@ -67,7 +67,7 @@ Repeat repeat_of(const swarm::SeedFailure& failed, bool adversary) {
   const std::string seed = std::to_string(failed.seed);
   const std::string seeds = " --seeds " + seed + ".." + seed;
   if (adversary) return {"", "leeway sim swarm --adversary" + seeds};
-  // A difference between two runs is no scenario of its own.
+  // If two runs of a seed differ, there is no smaller scenario to show.
   if (failed.failure.check == "i12") return {"", "leeway sim swarm" + seeds};
   const std::string file = "swarm-" + seed + ".txtpb";
   return {file, "leeway sim " + file + seeds};

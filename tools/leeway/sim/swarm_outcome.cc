@@ -106,7 +106,7 @@ Result<SwarmOutcome> parse_outcome(std::string_view text) {
   }
   try {
     return read_outcome(json);
-  } catch (const std::exception& error) {  // JSON's own among them
+  } catch (const std::exception& error) {  // includes JSON's own exceptions
     return Status::error(StatusCode::kInvalidArgument, "is damaged: %s", error.what());
   }
 }

@@ -13,7 +13,7 @@
 namespace leeway::tools::simulation {
 
 struct SwarmOutcome {
-  Seeds seeds;  // seeds of all shards
+  Seeds seeds;  // the seeds of all shards
   Shard shard;
   sim::swarm::Tally tally;
   double seconds = 0;
@@ -23,12 +23,12 @@ void print_outcome(const SwarmOutcome& outcome);
 
 std::string outcome_json(const SwarmOutcome& outcome);
 
-// kInvalidArgument for anything that outcome_json() did not write.
+// Returns kInvalidArgument for any text that outcome_json() did not write.
 Result<SwarmOutcome> parse_outcome(std::string_view text);
 
-// The whole from its shards, in any order. kInvalidArgument where one is missing, is there twice,
-// or is of other seeds; the text names a part by its place in `names`. But for `seconds`, the sum,
-// it is what one search over all seeds would have told.
+// Merges the outcomes of all shards, given in any order. Returns kInvalidArgument if a shard is
+// missing, is there twice, or has other seeds; the text names a part by its place in `names`. The
+// result equals that of one search over all seeds, except that `seconds` is the sum.
 Result<SwarmOutcome> merge_outcomes(std::span<const SwarmOutcome> parts,
                                     std::span<const std::string> names);
 

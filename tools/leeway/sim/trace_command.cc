@@ -24,7 +24,7 @@ constexpr double kNsPerMs = 1e6;
 
 struct TraceArguments {
   std::string file;
-  std::string other;  // diff: the second trace; pcapng: the output
+  std::string other;  // second trace of diff; output of pcapng
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   std::string step;
@@ -33,7 +33,7 @@ struct TraceArguments {
   double before_ms = 0;
   std::uint64_t limit = UINT64_MAX;
   std::size_t context = 5;
-  // Options of the filters, to tell which were given: no value of theirs could mean "not given".
+  // The filters' options tell whether they were given: no value of a filter could mean "not given".
   CLI::Option* from_option = nullptr;
   CLI::Option* to_option = nullptr;
   CLI::Option* before_option = nullptr;

@@ -23,12 +23,12 @@ class Looks {
   double grown(std::string_view name, const Labels& labels) const {
     const double past = before_.value(name, labels).value_or(0);
     const double present = now(name, labels);
-    return present >= past ? present - past : present;  // it was started anew
+    return present >= past ? present - past : present;  // the process was started anew
   }
   double per_second(std::string_view name, const Labels& labels) const {
     return grown(name, labels) / seconds_;
   }
-  // Returns the growth of all series that have these labels.
+  // Returns by how much all series with these labels grew.
   double all_grown(std::string_view name, const Labels& labels) const {
     double sum = 0;
     for (const Series& series : now_.of(name)) {
@@ -143,7 +143,7 @@ std::string time_text(double seconds) {
   return format("%.2f s", seconds);
 }
 
-// Bytes a second as lines are sold: bits.
+// Bytes a second as bits a second, the unit in which lines are sold.
 std::string rate_text(double bytes_per_second) {
   const double bits = bytes_per_second * 8;
   if (bits < 1e6) return format("%.0f kb/s", bits / 1e3);
@@ -156,7 +156,7 @@ std::string percent_text(double share) {
   return format(share > 0 && share < 0.01 ? "%.2f %%" : "%.1f %%", share * 100);
 }
 
-// The far end chooses what stands in labels.
+// The other process chooses the contents of labels.
 void add_group(std::string& out, const std::string& address, const Group& group) {
   out += format("%s  \"%s\" rank %s of %s over %s, %s, datagrams of %s bytes", address.c_str(),
                 group.communicator.c_str(), group.rank.c_str(), group.size.c_str(),

@@ -1,4 +1,4 @@
-// The page of `leeway top`: a row for each peer of each process, from two looks at its metrics.
+// The page of `leeway top`: a row for each peer of each process, from two readings of its metrics.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 namespace leeway::tools::top {
 
 struct Row {
-  std::string peer;   // rank, or "others"
-  std::string state;  // as leeway_peer_state has it; "relayed": alive, without a path of its own
+  std::string peer;  // rank, or "others"
+  // A state of leeway_peer_state; or "relayed": alive, without a path of its own.
+  std::string state;
   bool relayed = false;
   double rtt_seconds = -1;  // negative if it is not known
-  // share of the datagrams between the two looks that was lost; negative without any
+  // share of the datagrams between the two readings that was lost; negative if there were none
   double loss = -1;
   double out_per_second = 0;  // bytes
   double in_per_second = 0;   // likewise
   double queue_seconds = -1;  // negative if it is not known
   std::string limit;          // reason for which data waited most of the time
-  double limit_share = 0;     // share of the time
+  double limit_share = 0;     // share of the time for which that reason held
 };
 
-// A relay of a process, which had no share for all that it was asked to relay.
+// A relay of a process. It could not relay all datagrams that it was asked to.
 struct Relay {
   std::string address;
-  double pace_per_second = 0;  // bytes that it passes on
-  double sent = 0;             // datagrams between the two looks
+  double pace_per_second = 0;  // bytes a second that it passes on
+  double sent = 0;             // datagrams sent through it between the two readings
   double refused = 0;          // datagrams of `sent` that were refused
 };
 
@@ -38,24 +39,24 @@ struct Group {
   std::string size;
   std::string datagram_bytes;
   bool sealed = false;
-  double pace_per_second = -1;  // bytes; negative if nothing paces
+  double pace_per_second = -1;  // bytes a second; negative if nothing paces
   double noise = -1;            // the noise floor; negative if it is not known
   double calls_per_second = 0;
-  double call_seconds = -1;  // mean of these; negative: there were none
-  double missing = -1;       // share of their packets; negative: they expected none
-  double refused = 0;        // datagrams between the two looks, for any reason
+  double call_seconds = -1;  // mean time of these calls; negative if there were none
+  double missing = -1;       // missing share of their packets; negative if they expected none
+  double refused = 0;        // datagrams refused for any reason between the two readings
   std::vector<Relay> relays;
   std::vector<Row> rows;
 };
 
 struct Process {
   std::string address;
-  std::string error;  // no text if it answered
+  std::string error;  // empty if the process answered
   std::vector<Group> groups;
 };
 
-// `seconds` apart. Counters of a process that was not seen before count since its start, as if all
-// of it had happened within these seconds.
+// Compares two readings that are `seconds` apart. For a process that was not seen before, counters
+// since its start count as if they had grown within these seconds.
 Process compare(const std::string& address, const Samples& before, const Samples& now,
                 double seconds);
 

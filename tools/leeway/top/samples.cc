@@ -6,7 +6,8 @@
 namespace leeway::tools::top {
 namespace {
 
-// `rest` begins behind the brace and is left behind its partner. Returns false if it is broken.
+// On entry `rest` begins behind the opening brace, and on return behind the closing one. Returns
+// false if the text is broken.
 bool parse_labels(std::string_view& rest, Labels& labels) {
   while (!rest.empty() && rest.front() != '}') {
     if (rest.front() == ',') rest.remove_prefix(1);

@@ -1,4 +1,4 @@
-// The text that a process with LEEWAY_METRICS answers, taken apart.
+// Parses the text with which a process with LEEWAY_METRICS answers.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class Samples {
 
   // Returns no series if there is no such name.
   const std::vector<Series>& of(std::string_view name) const;
-  // Returns the value of the series that has these labels, whatever others it has.
+  // Returns the value of the series that has these labels, whatever other labels it has.
   std::optional<double> value(std::string_view name, const Labels& labels) const;
   bool empty() const { return by_name_.empty(); }
 

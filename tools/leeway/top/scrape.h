@@ -7,7 +7,7 @@
 
 namespace leeway::tools::top {
 
-// The answer's body. Waits two seconds at most.
+// Returns the body of the answer. Waits two seconds at most.
 Result<std::string> scrape(const std::string& address);
 
 }  // namespace leeway::tools::top

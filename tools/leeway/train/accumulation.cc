@@ -14,7 +14,7 @@ ComputeBudgetOptions budget_options(const ComputeSettings& compute) {
   if (compute.drops()) {
     options.compensation = compute.compensation;
   } else {
-    options.window_steps = 0;  // sharing is pointless, since all ranks complete all
+    options.window_steps = 0;  // no exchange is needed, since all ranks complete all micro-batches
   }
   return options;
 }

@@ -15,8 +15,8 @@
 
 namespace leeway::tools::train {
 
-// A micro-batch that straggles spends this part of its delay in the forward pass and the rest in
-// the backward pass, which computes twice as much. Between the two it may be given up.
+// A delayed micro-batch spends this share of its delay in the forward pass and the rest in the
+// backward pass, which computes twice as much. Between the two it may be given up.
 inline constexpr double kForwardShare = 1.0 / 3.0;
 
 class Accumulation {

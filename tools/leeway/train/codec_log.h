@@ -1,4 +1,5 @@
-// Which codecs the gradients of a run travelled in: one, or those that Codec::automatic chose.
+// Records in which codecs the gradients of a run travelled: one codec, or those that
+// Codec::automatic chose.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class CodecLog {
   // One reduction.
   void add(const CodecOptions& codec);
 
-  // In the order of their first use.
+  // The codecs in the order of their first use.
   const std::vector<CodecSteps>& used() const { return used_; }
 
  private:

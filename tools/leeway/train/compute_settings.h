@@ -11,7 +11,7 @@
 
 namespace leeway::tools::train {
 
-// Micro-batches of a step where something may be dropped; else 1.
+// Micro-batches of a step if some may be dropped; otherwise there is 1.
 inline constexpr int kMicroBatchesDefault = 8;
 
 // As typed.
@@ -24,24 +24,25 @@ struct ComputeArguments {
   bool baseline = true;
 };
 
-// As typed: none, extra_steps, requeue; realised, maximum; none, auto, seconds.
+// The words of the command line: none, extra_steps, requeue; realised, maximum; none, auto,
+// seconds.
 const char* to_string(DropCompensation compensation);
 const char* to_string(Normalisation normalisation);
 std::string to_string(const ComputeThreshold& threshold);
 
 struct ComputeSettings {
-  int micro_batches = 1;  // a step and rank
+  int micro_batches = 1;  // for each step and rank
   StragglerModel straggler;
   ComputeThreshold threshold = no_threshold;
   DropCompensation compensation = DropCompensation::extra_steps;
   Normalisation normalisation = Normalisation::realised_weight;
-  bool baseline = false;  // also run without the threshold
+  bool baseline = false;  // also makes a run without the threshold
 
   bool drops() const { return threshold.kind != ComputeThreshold::Kind::none; }
 };
 
-// Refuses, in one line, what has no meaning. `batch`: windows a rank and step; `ranks`: 0 if not
-// known yet.
+// Checks the arguments. Refuses, in one line, settings that have no meaning. `batch`: windows for
+// each rank and step; `ranks`: 0 if not known yet.
 Result<ComputeSettings> understand_compute(const ComputeArguments& arguments, int batch, int ranks);
 
 }  // namespace leeway::tools::train

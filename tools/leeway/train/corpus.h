@@ -18,12 +18,13 @@ namespace leeway::tools::train {
 
 class Corpus {
  public:
-  // Blocks dealt out to one part or the other. Large enough that few windows straddle a seam; every
-  // tenth block is for validation, so that both parts see all of the text's registers.
+  // Length of the blocks that are dealt out to the two parts. It is large enough that few windows
+  // cross a border between blocks. Every tenth block is for validation, so both parts have blocks
+  // from all over the text.
   static constexpr std::size_t kBlockCharacters = 16384;
   static constexpr std::size_t kValidationEvery = 10;
 
-  // Below this a split says nothing.
+  // Least length of a text: with less, a split into parts tells nothing.
   static constexpr std::size_t kCharactersMin = 10'000;
 
   // `name` is for people. Fails when the text is shorter than kCharactersMin.
@@ -44,7 +45,7 @@ class Corpus {
 
  private:
   std::string name_;
-  std::string characters_;  // token -> byte, in order of byte value
+  std::string characters_;  // byte of each token, in order of byte value
   std::vector<std::uint8_t> training_;
   std::vector<std::uint8_t> validation_;
   std::uint64_t fingerprint_ = 0;
@@ -71,8 +72,8 @@ class BatchSampler {
   std::vector<std::int64_t> windows_;
 };
 
-// Perplexity on `validation` of the character pairs counted in `training`: the best of a model that
-// looks at one character only, and hence the mark that a trained model must leave behind.
+// Perplexity on `validation` of the character pairs counted in `training`: the best that a model
+// can do which looks at one character only. A trained model must do better.
 double bigram_perplexity(const Corpus& corpus);
 
 }  // namespace leeway::tools::train

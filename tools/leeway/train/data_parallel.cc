@@ -8,14 +8,14 @@
 namespace leeway::tools::train {
 namespace {
 
-// Reduces gradients, with the memory of what encoding left out, where that is wanted.
+// Reduces gradients, with error feedback if that is wanted.
 class Reduction {
  public:
   Reduction(const Settings& settings, std::size_t elements)
       : options_(settings.reduce), residual_(settings.error_feedback ? elements : 0) {
     options_.residual = residual_;
   }
-  Reduction(const Reduction&) = delete;  // its options point into it
+  Reduction(const Reduction&) = delete;  // not copied, because its options point into it
   Reduction& operator=(const Reduction&) = delete;
 
   const CollectiveOptions& with_weight(double weight) {
@@ -111,7 +111,7 @@ double Traffic::loss() const {
 
 DataParallel::DataParallel(Communicator& communicator, std::span<float> gradient) {
   auto registered = communicator.register_memory(std::as_bytes(gradient));
-  // Else it is copied on its way
+  // If registering fails, the gradient is copied on its way
   if (registered.ok()) gradient_registered_ = std::move(*registered);
 }
 

@@ -1,4 +1,5 @@
-// One data-parallel step over a lossy communicator: many gradients in, one updated model out.
+// One data-parallel step over a lossy communicator: it takes one gradient from each rank and gives
+// one updated model.
 //
 // The caller has computed its own gradient; update() combines it with the others', runs the
 // optimizer and leaves the next parameters in place. Two schemes implement it (settings.h, Mode).
@@ -18,17 +19,17 @@
 
 namespace leeway::tools::train {
 
-// Packets and bytes that this rank's training operations put on and took from the network.
+// Packets and bytes that this rank's training operations sent and received.
 struct Traffic {
   std::uint64_t packets_expected = 0;
-  std::uint64_t packets_arrived_first = 0;  // without those that a repair brought
+  std::uint64_t packets_arrived_first = 0;  // without packets that came by repair
   std::uint64_t bytes_sent = 0;
   std::uint64_t elements_untouched =
       0;  // gradient elements of the own shard that no rank's contribution reached
   std::uint64_t deadline_cuts = 0;  // operations that the deadline ended
 
   void add(const CollectiveReport& report);
-  // Returns the share that the network lost.
+  // Returns the share of packets that the network lost.
   double loss() const;
 };
 
@@ -38,7 +39,7 @@ class DataParallel {
   // All ranks call it together, step by step. The gradient is the sum of `weight` means
   // (CollectiveOptions::weight).
   virtual Status update(double learning_rate, double weight) = 0;
-  // Replica mode only: ddp's replicas cannot drift.
+  // Drift of the replicas. Only in replica mode: ddp's replicas cannot drift.
   virtual std::optional<DriftReport> drift() const = 0;
 
   const Traffic& traffic() const { return traffic_; }

@@ -1,4 +1,4 @@
-// Validation perplexity of a group of ranks, each with its own copy of the model as it stands.
+// Validation perplexity of a group of ranks, each with its present copy of the model.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace leeway::tools::train {
 
-// Windows of the validation text that are scored, at most. About 33,000 characters with the default
-// context: enough that a run and its twin, scored on the same ones, are told apart at 0.1 %, for a
-// second of computing.
+// Most windows of the validation text that are scored: about 33,000 characters with the default
+// context. A run and its twin are scored on the same windows, so this is enough to tell them apart
+// at 0.1 %, and takes a second.
 inline constexpr std::size_t kValidationWindowsMax = 512;
 
 // Starts of the windows that `rank` scores: evenly spaced over the text, disjoint, dealt out in
@@ -21,12 +21,12 @@ inline constexpr std::size_t kValidationWindowsMax = 512;
 std::vector<std::size_t> validation_starts(std::size_t tokens, std::size_t window, int rank,
                                            int ranks);
 
-// exp of the mean loss over all windows: total nats over the number of windows, each window
-// weighing the same.
+// exp of the mean loss over all windows: total nats divided by the number of windows. All windows
+// have equal weight.
 double perplexity(double nats_sum, double windows);
 
-// Every rank scores its windows with its own replica, stale values included; the sums are added
-// exactly, so that all ranks return the same number.
+// Every rank scores its windows with its own replica, stale values included. The sums are added
+// exactly, so all ranks return the same number.
 Result<double> validation_perplexity(Communicator& communicator, Gpt& model,
                                      std::span<const std::uint8_t> tokens, std::size_t window);
 

@@ -22,7 +22,7 @@ class FlatParameters {
   std::size_t add(std::vector<std::int64_t> shape);
   void allocate();
 
-  // A leaf that requires a gradient; its storage and its .grad lie in the flat buffers.
+  // A leaf tensor that requires a gradient. Its values and its .grad lie in the flat buffers.
   const at::Tensor& view(std::size_t index) const { return views_[index]; }
   std::size_t tensor_count() const { return shapes_.size(); }
 
@@ -30,7 +30,7 @@ class FlatParameters {
   std::span<float> gradients();
   std::span<const float> values() const;
 
-  // Backward passes add to what is there.
+  // Sets all gradients to zero, because backward passes add to what is there.
   void zero_gradients();
 
  private:

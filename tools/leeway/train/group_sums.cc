@@ -7,7 +7,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Counts fit: a double holds integers up to 2^53 exactly.
+// Turns a count into a double, which holds integers up to 2^53 exactly.
 double number(std::uint64_t count) {
   return static_cast<double>(count);
 }
@@ -29,7 +29,7 @@ std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) 
           number(traffic.deadline_cuts)};
 }
 
-// The first counts the ranks that measured noise: one that owns nothing does not.
+// The first field counts the ranks that measured noise; a rank that owns nothing measures none.
 std::array<double, GroupSums::kNoiseFields> fields_of(const estimate::NoiseEstimate& noise) {
   return {1.0,
           noise.gradient_mean_square,
@@ -54,7 +54,7 @@ double* put(const Fields& fields, double* out) {
 void store_noise(std::span<const double> sums, RunResult& result) {
   const double ranks = sums[0];
   if (ranks == 0) return;
-  // The mean of the errors: ranks err alike, since all use the same batches.
+  // Uses the mean of the ranks' errors: they are alike, since all ranks use the same batches.
   result.noise = estimate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
                                          .dispersion = sums[2] / ranks,
                                          .quantisation_variance = sums[3] / ranks,

@@ -1,4 +1,4 @@
-// From every rank's own counts to the group's.
+// Sums every rank's own counts over the group.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,7 @@ struct RankFigures {
 // and get the same.
 Status sum_over_group(Communicator& communicator, const RankFigures& figures, RunResult& result);
 
-// The same numbers from sums over ranks that were already made; separate, so that it can be tested
-// alone.
+// Makes the same numbers from sums over ranks. Separate, so that it can be tested alone.
 struct GroupSums {
   static constexpr std::size_t kTrafficFields = 5;
   static constexpr std::size_t kNoiseFields = 7;

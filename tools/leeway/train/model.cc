@@ -16,14 +16,15 @@ namespace {
 constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kHeadStd =
     0.02;  // logits start near zero, so that the first loss is ln(vocabulary)
-// Standard deviation of token embeddings. GPT-2's 0.02 lets the first attention blocks drown the
-// characters; a run of some hundred steps then spends a third of them on digging them out again.
+// Standard deviation of token embeddings. With GPT-2's 0.02 the first attention blocks would
+// outweigh the characters, and a run of some hundred steps would spend a third of them on learning
+// to see the characters again.
 constexpr double kTokenStd = 0.5;
 
 // Attention scores fall by this much a character of distance in the first head, and by half of the
-// previous head's in each further one (ALiBi, arXiv 2108.12409). Looking nearby first is what a
-// language model would otherwise have to learn; given it, training has no plateau on which small
-// delays cost much, and position embeddings bring nothing more.
+// previous head's in each further one (ALiBi, arXiv 2108.12409). Otherwise a language model would
+// have to learn to look nearby first. With this bias, training has no plateau on which small delays
+// cost much, and position embeddings gain nothing.
 constexpr double kSteepestSlope = 3.0;
 constexpr double kSlopeRatio = 0.5;
 
@@ -141,7 +142,8 @@ struct Gpt::Impl {
     const at::Tensor mixed = at::matmul(at::softmax(scores, -1), qkv.select(0, 2));
     return linear(mixed.transpose(1, 2).reshape({batch, time, shape.width}), block.attention_out);
   }
-  // ReLU: a quarter of the step's time less than GELU, for a model 3 % worse at this size.
+  // ReLU takes a quarter of the step's time less than GELU, and makes the model 3 % worse at this
+  // size.
   at::Tensor mlp(const at::Tensor& x, const Block& block) const {
     return linear(at::relu(linear(x, block.mlp_in)), block.mlp_out);
   }
@@ -211,8 +213,8 @@ double Gpt::mean_loss(std::span<const std::int64_t> windows) {
 
 void use_one_compute_thread() {
   at::set_num_threads(1);
-  // OpenBLAS keeps a pool of its own that libtorch does not reach. It may be another BLAS: then
-  // there is no such symbol.
+  // OpenBLAS keeps a pool of threads that libtorch does not control. With another BLAS there is no
+  // such symbol.
   using SetThreads = void (*)(int);
   if (auto set_threads =
           reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {

@@ -17,7 +17,7 @@ namespace leeway::tools::train {
 
 struct GptShape {
   int vocabulary = 0;
-  int context = 0;  // characters the model sees
+  int context = 0;  // number of characters that the model sees
   int layers = 0;
   int width = 0;
   int heads = 0;  // divides width
@@ -41,8 +41,8 @@ class Gpt {
   double compute_gradient(std::span<const std::int64_t> windows);
 
   // The same for a step of several micro-batches: gradient() holds the sum of the derivatives of
-  // their mean losses since clear_gradient(). `abandon` is asked once, between the forward and the
-  // backward pass; where it says true, nothing is added and nothing returned.
+  // their mean losses since clear_gradient(). `abandon` is called once, between the forward and the
+  // backward pass. If it returns true, nothing is added and nothing is returned.
   void clear_gradient();
   std::optional<double> add_gradient(std::span<const std::int64_t> windows,
                                      const std::function<bool()>& abandon);
@@ -54,8 +54,8 @@ class Gpt {
   std::unique_ptr<Impl> impl_;
 };
 
-// One compute thread in this process. Ranks may outnumber the cores, and threads of several ranks
-// that spin for each other cost far more than they bring. Call before the first Gpt.
+// One compute thread in this process. There may be more ranks than cores, and threads of several
+// ranks that spin for each other cost far more than they gain. Call before the first Gpt.
 void use_one_compute_thread();
 
 }  // namespace leeway::tools::train

@@ -1,7 +1,7 @@
 // The gradient against its noise, averaged over the last hundred steps or so of a run.
 //
-// A single step's |gradient|^2 is a small difference of large numbers and may come out negative;
-// the ratio of averages means something where the average of ratios does not.
+// The |gradient|^2 of a single step is a small difference of large numbers and may be negative. So
+// the ratio of averages is used, and not the average of ratios.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,12 @@ namespace leeway::tools::train {
 
 class NoiseLog {
  public:
-  // Steps after which a report counts 1/e: ratios move with the learning rate, over hundreds.
+  // Number of steps after which a report counts 1/e. Ratios change with the learning rate, over
+  // hundreds of steps.
   static constexpr double kMemorySteps = 100.0;
 
-  // Leaves out what was not measured, and what is not finite: it would stay in the average for
-  // good.
+  // Adds a report. Leaves out one that was not measured or is not finite, because it would stay in
+  // the average for ever.
   void add(const NoiseReport& report);
 
   // Returns nullopt before the first report that counts.

@@ -9,7 +9,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Often enough to look alive, seldom enough to cost nothing.
+// Interval that is short enough to look alive, and long enough to cost nothing.
 constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
 
 std::string format_drops(const StepStatus& status) {
@@ -61,7 +61,8 @@ void Progress::on_step(const StepStatus& status, Clock::time_point now) {
   const std::string line = format_progress(label_, status);
   if (terminal_) {
     std::fprintf(stream_, "\r%s\x1b[K",
-                 line.c_str());  // back to the start of the line; erase what is left of the old
+                 // Moves to the start of the line, and erases the rest of an older line.
+                 line.c_str());
   } else {
     std::fprintf(stream_, "%s\n", line.c_str());
   }

@@ -1,5 +1,5 @@
-// How far a run has come: one line that rewrites itself on a terminal, a line every tenth of the
-// way elsewhere.
+// Shows how far a run has come: on a terminal by one line that rewrites itself, elsewhere by a line
+// every tenth of the way.
 #pragma once
 
 #include <chrono>
@@ -11,29 +11,31 @@
 namespace leeway::tools::train {
 
 struct StepStatus {
-  std::uint64_t step = 0;    // completed
-  std::uint64_t steps = 0;   // expected: more than planned where work is dropped and made up for
+  std::uint64_t step = 0;  // completed
+  // Expected number: more than planned if work is dropped and compensated.
+  std::uint64_t steps = 0;
   double loss = 0;           // loss of this rank's micro-batch, smoothed, in nats per character
   double step_ms = 0;        // mean so far
   double loss_observed = 0;  // packets lost, fraction
-  std::optional<double> drop_rate{};     // micro-batches dropped so far by this rank, fraction
+  // Fraction of micro-batches that this rank has dropped so far.
+  std::optional<double> drop_rate{};
   std::optional<double> threshold_ms{};  // in force
 };
 
 // "lossy, seed 1: step 300/1500, loss 1.84, 12.3 ms a step, 9.97 % of packets lost, 15 s left",
-// and before the last part, of a run that may drop work, "8.3 % of work dropped beyond 61.2 ms"
+// and, before the last part, for a run that may drop work, "8.3 % of work dropped beyond 61.2 ms"
 std::string format_progress(const std::string& label, const StepStatus& status);
 
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // With `stream` null it says nothing (all ranks but one). Not owned.
+  // If `stream` is null (on all ranks but one), nothing is printed. The stream is not owned.
   Progress(std::FILE* stream, std::string label, bool terminal);
   static bool is_terminal(std::FILE* stream);
 
   void on_step(const StepStatus& status, Clock::time_point now);
-  // Leaves a terminal's line clean.
+  // Erases the line on a terminal.
   void finish();
 
  private:

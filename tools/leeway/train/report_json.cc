@@ -7,7 +7,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Adds nulls where nothing was measured; for the ratio also where there is no noise.
+// Adds nulls if nothing was measured; for the ratio also if there is no noise.
 void add_noise(const std::optional<estimate::NoiseEstimate>& noise, nlohmann::json& json) {
   for (const char* name : {"gradient_to_noise", "gradient_to_noise_at_most", "gradient_rms",
                            "quantisation_rms", "loss_rms"})
@@ -113,7 +113,7 @@ void add_compute_settings(const ComputeSettings& compute, nlohmann::json& json) 
   json["normalisation"] = to_string(compute.normalisation);
 }
 
-// Means over the seeds that have them, or null.
+// Adds means over the seeds that have them, or null.
 void add_speedups(const TrainReport& report, nlohmann::json& json) {
   const auto add = [&](const char* name, const std::vector<double>& values) {
     json[name] = values.empty() ? nlohmann::json(nullptr) : nlohmann::json(mean(values));

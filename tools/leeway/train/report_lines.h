@@ -10,12 +10,12 @@
 
 namespace leeway::tools::train {
 
-// printf into a string, of 511 characters at most.
+// Formats like printf into a string of at most 511 characters.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
-// A number's name and what the runs say of it.
+// A row: the name of a number, and its value in each run.
 std::string row(const char* name, const std::vector<std::string>& texts);
-// As row(), from the texts of one column each.
+// A row like row(), from one text for each column.
 std::string row_by_column(const TrainReport& report, const char* name,
                           const std::function<std::string(Column)>& text);
 // The mean of a number over the seeds, for every column.
@@ -32,7 +32,7 @@ std::string compute_rows(const TrainReport& report);
 // Returns what a threshold gained; no text without one.
 std::string speedup_line(const TrainReport& report);
 
-// The gradient beside what quantisation and packet loss put on it.
+// The gradient, and the noise that quantisation and packet loss add to it.
 std::string noise_rows(const TrainReport& report);
 // Returns the steps of a run by codec, a mean over seeds; no text unless Codec::automatic chose.
 std::string codec_rows(const TrainReport& report);

@@ -13,7 +13,8 @@ using MeanSquare = std::function<double(const NoiseEstimate&)>;
 
 constexpr const char* kNothing = "-";
 
-// An estimate this uncertain may as well be zero: a bound says more than its value.
+// Returns true if an estimate is so uncertain that it might be zero. A bound then tells more than
+// its value.
 bool is_unclear(const NoiseEstimate& noise) {
   return noise.gradient_error > 0 && noise.gradient_mean_square < 2 * noise.gradient_error;
 }

@@ -116,7 +116,7 @@ std::string age_line(const TrainReport& report) {
   return any ? text + "\n" : "";
 }
 
-// How the two halves of a step travel, a line each.
+// How the two halves of a step are sent, in one line each.
 std::string format_halves(const Settings& settings) {
   const CollectiveOptions& reduce = settings.reduce;
   std::string text = format(

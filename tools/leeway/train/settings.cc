@@ -8,7 +8,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Attention heads are this wide; narrower ones attend poorly, and wider ones leave too few.
+// Width of attention heads. Narrower heads work poorly, and with wider ones there are too few.
 constexpr int kHeadWidth = 16;
 
 constexpr std::int64_t kStepsMax = 100'000'000;
@@ -87,7 +87,7 @@ Result<Delivery> parse_delivery(std::string_view text, Duration deadline) {
       static_cast<int>(text.size()), text.data());
 }
 
-// Every mode has one half of its own beside the reduction.
+// Besides the reduction, every mode has one half of its own.
 Status check_halves(const Arguments& a, Mode mode) {
   if (mode == Mode::ddp && !a.parameter_codec.empty()) {
     return refuse(
@@ -147,7 +147,7 @@ Result<ReplicaOptions> replica_options(const Arguments& a, const Delivery& deliv
   ReplicaOptions options;
   options.codec = *codec;
   options.age_max = static_cast<std::uint32_t>(a.age_max);
-  // A stale value is repaired by the next broadcast, not by a request: the lossy classes are one
+  // The next broadcast repairs a stale value, not a request. So both lossy classes mean the same
   // here.
   options.delivery =
       delivery.kind == Delivery::Kind::exact ? Delivery::Kind::exact : Delivery::Kind::best_effort;
@@ -212,7 +212,7 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
 
 Settings loss_free_twin(const Settings& settings) {
   Settings twin = settings;
-  // The same transport: faults make an automatic choice fall on UDP.
+  // The twin uses the same transport. With faults, the automatic choice is UDP.
   if (settings.communicator.faults.any() &&
       settings.communicator.transport == TransportKind::automatic)
     twin.communicator.transport = TransportKind::udp;

@@ -1,5 +1,4 @@
-// Settings of a run of `leeway train`: the command line as text, and the same thing checked and
-// understood.
+// Settings of a run of `leeway train`: the command line as typed, and after it is checked.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +24,17 @@ const char* to_string(Mode mode);
 inline constexpr int kRanksDefault = 4;
 inline constexpr double kLossDefault = 0.10;
 
-// As typed. The initial values are the command's defaults; the model's and the schedule's were
-// chosen by experiment (README.md, "Why these defaults").
+// The arguments as typed. The initial values are the command's defaults; the model's and the
+// schedule's were chosen by experiment (README.md, "Why these defaults").
 struct Arguments {
-  int ranks = 0;  // with 0, the launcher's world size, or kRanksDefault processes
+  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
   std::string mode = "replica";
   std::optional<double>
-      loss;  // not given: LEEWAY_FAULT's, or kLossDefault when that is not set either
+      loss;  // if not given, LEEWAY_FAULT's, or kLossDefault if that is not set either
   std::optional<double> burst;
   std::string codec = "native";  // codec of gradients
-  std::string parameter_codec;   // replica mode; without one, native
-  std::string spread_codec;      // ddp mode; without one, the same as codec
+  std::string parameter_codec;   // replica mode; if empty, native
+  std::string spread_codec;      // ddp mode; if empty, the same as codec
   bool error_feedback = false;
   std::string estimator = "ratio";
   std::string delivery = "best_effort";
@@ -59,12 +58,13 @@ struct Arguments {
 
 struct Settings {
   Mode mode = Mode::replica;
-  std::uint64_t steps = 0;  // full ones: a run that drops work may take more (DropCompensation)
-  std::uint64_t seed = 0;   // seed of the first run; run i uses seed + i
+  // Number of whole steps; a run that drops work may take more (DropCompensation).
+  std::uint64_t steps = 0;
+  std::uint64_t seed = 0;  // seed of the first run; run i uses seed + i
   int repeat = 1;
   bool twin = true;
   std::string corpus;
-  int batch = 0;  // windows a rank and step
+  int batch = 0;  // windows for each rank and step
   int context = 0;
   int layers = 0;
   int width = 0;
@@ -79,14 +79,15 @@ struct Settings {
   std::string json_path;
 };
 
-// Refuses, in one line, what has no meaning. `environment` is Options::from_environment().
+// Checks the arguments. Refuses, in one line, settings that have no meaning. `environment` is
+// Options::from_environment().
 Result<Settings> understand(const Arguments& arguments, const Options& environment);
 
-// The same job without what costs accuracy or time: no faults, every float as it is, no straggler,
-// nothing dropped.
+// The same job without anything that costs accuracy or time: no faults, native float32, no
+// straggler, nothing dropped.
 Settings loss_free_twin(const Settings& settings);
 
-// The same job, every micro-batch of it.
+// The same job with every micro-batch computed.
 Settings without_threshold(const Settings& settings);
 
 // Returns the options of the run with this seed, which its losses depend on too.

@@ -35,7 +35,7 @@ double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::u
                         double peak) {
   const auto planned = static_cast<double>(steps);
   const double warm_up = std::max(1.0, 0.1 * planned);
-  // Exactly step + 1 where no more steps are expected than planned.
+  // Exactly step + 1 if no more steps are expected than planned.
   const double done =
       planned * (static_cast<double>(step) + 1.0) / static_cast<double>(steps_expected);
   if (done <= warm_up) return peak * done / warm_up;

@@ -1,8 +1,8 @@
 // Adam over a contiguous part of a flat parameter vector, and the learning rate over a run.
 //
-// Element-wise and stateless across elements: the owner of a shard that steps its part only
-// (ZeRO-1) computes, bit for bit, what an Adam over the whole vector would compute there. The
-// moments exist for the part only.
+// Adam works on each element independently. So the owner of a shard that updates only its part
+// (ZeRO-1) computes, bit for bit, what an Adam over the whole vector would compute there. Moments
+// exist for that part only.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ class ShardedAdam {
 };
 
 // Linear warm-up over the first tenth, then a half cosine down to (almost) zero at the last step:
-// as steps shrink, so does what a stale parameter is behind.
+// as steps shrink, so does the error of a stale parameter.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps, double peak);
-// The same of a run that makes up for dropped samples by more steps, `steps_expected` in all: by
-// the part of the samples that will have been used, as if every step of `steps` were whole.
+// The same for a run that makes up for dropped samples by more steps, `steps_expected` in all. The
+// rate follows the share of samples that have been used, as if each of `steps` steps were whole.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::uint64_t steps,
                         double peak);
 

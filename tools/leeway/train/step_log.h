@@ -1,4 +1,4 @@
-// The memory of a training loop, for its progress line and for its report about time.
+// Data that a training loop keeps for its progress line, and for its report about time.
 #pragma once
 
 #include <cstdint>

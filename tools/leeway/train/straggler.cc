@@ -13,7 +13,7 @@ namespace {
 
 using StragglerKind = StragglerModel::Kind;
 
-constexpr double kSigmaMax = 3;  // beyond, one micro-batch in a thousand takes 10,000 medians
+constexpr double kSigmaMax = 3;  // beyond this, one micro-batch in a thousand takes 10,000 medians
 constexpr double kFactorMax = 100;
 constexpr int kLevels = 999;  // levels of the paper's noise
 // Keeps these draws apart from packet losses and rounding, which the same seed keys.
@@ -76,7 +76,7 @@ std::optional<SlowRank> parse_slow(std::string_view text) {
   return SlowRank{*rank, *factor};
 }
 
-// The shortest text that reads back as the value.
+// The shortest text that reads back as the same value.
 template <typename T>
 void append(std::string& text, char separator, T value) {
   std::array<char, 32> digits{};
@@ -85,8 +85,8 @@ void append(std::string& text, char separator, T value) {
   text.append(digits.data(), end);
 }
 
-// Takes 53 bits for each uniform, and the first is never 0. Two words make a uniform, two uniforms
-// a normal.
+// Makes a normal number of two uniform ones. Each uniform takes 53 bits of two words, and the first
+// is never 0.
 double normal(const PhiloxCounter& words) {
   const double radius = to_unit(words[0] | std::uint64_t{words[1]} << 32) + 0x1p-54;
   const double angle = to_unit(words[2] | std::uint64_t{words[3]} << 32);

@@ -1,9 +1,9 @@
 // Workers that are slow now and then: a real delay for every micro-batch of `leeway train`.
 //
-// Ranks of one machine share its cores and are slow together, so what makes them differ is added.
-// They sleep it off: four ranks on two cores then wait for each other as four machines would. A
-// delay depends on (seed, step, rank, micro-batch) alone, so that runs of one seed, with and
-// without a threshold, meet the same ones.
+// Ranks of one machine share its cores and are slow together, so the difference between them is
+// added as sleep. Four ranks on two cores then wait for each other as four machines would. A delay
+// depends on (seed, step, rank, micro-batch) alone, so that runs of one seed, with and without a
+// threshold, meet the same ones.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ std::string to_string(const StragglerModel& model);
 
 class Straggler {
  public:
-  // A single delay is cut here: no operation waits for ever.
+  // Longest delay: no operation waits for ever.
   static constexpr double kDelayMsMax = 60'000;
 
   Straggler(const StragglerModel& model, std::uint64_t seed, int rank);

@@ -1,4 +1,4 @@
-// The output of `leeway train` at its end: a table for people, JSON for machines.
+// The report of `leeway train`: a table for people, JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace leeway::tools::train {
 
-// The lossy run of one seed and what it is compared with, unless that was not asked for.
+// The lossy run of one seed and the runs that it is compared with, if those were asked for.
 struct SeedOutcome {
   std::uint64_t seed = 0;
   RunResult lossy;
-  std::optional<RunResult> twin;  // loss-free, straggler-free, with nothing dropped
-  // As lossy as the first, with the same stragglers, and nothing dropped.
+  std::optional<RunResult> twin;  // without loss, without stragglers, and with nothing dropped
+  // With the same loss and the same stragglers, but with nothing dropped.
   std::optional<RunResult> no_threshold{};
 };
 
 // 100 (lossy / twin - 1): positive means that loss made the model worse.
 double change_percent(double perplexity, double perplexity_twin);
 
-// Samples a second of a run over those of another. 1: dropping work gained no time.
+// Samples a second of `run` divided by those of `without`. 1 means that dropping work gained no
+// time.
 double speedup(const RunResult& run, const RunResult& without);
 
 // Over the seeds; the standard deviation is that of a sample, and 0 for a single seed.
@@ -41,7 +42,7 @@ struct TrainReport {
   int ranks = 0;
   std::string corpus;
   double bigram_perplexity = 0;
-  std::vector<SeedOutcome> outcomes;  // one a seed, at least one
+  std::vector<SeedOutcome> outcomes;  // one for each seed, at least one
 };
 
 // Returns the header with what is about to run; needs no outcomes.
@@ -50,9 +51,9 @@ std::string format_header(const TrainReport& report, const Corpus& corpus);
 std::string format_seed(const SeedOutcome& outcome);
 std::string format_table(const TrainReport& report);
 
-// One object. With several seeds its numbers are means over them (age_max_seen: the largest;
-// step_ms_p99 too), and `runs` has them one by one. Fields that compare with a twin are null when
-// there was none.
+// One object. With several seeds its numbers are means over seeds (age_max_seen and step_ms_p99:
+// the largest), and `runs` has them one by one. Fields that compare with a twin are null when there
+// was none.
 std::string to_json(const TrainReport& report);
 
 }  // namespace leeway::tools::train

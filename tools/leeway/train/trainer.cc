@@ -27,13 +27,13 @@ GptShape shape_of(const Settings& settings, const Corpus& corpus) {
   return {corpus.vocabulary(), settings.context, settings.layers, settings.width, settings.heads};
 }
 
-// FNV-1a on whole words: for telling accidents apart, not for security.
+// FNV-1a on whole words: it finds accidental differences, and is not for security.
 constexpr std::uint64_t kHashBasis = 0xcbf29ce484222325ULL;
 std::uint64_t hash_step(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x100000001b3ULL;
 }
 
-// Everything that must be the same everywhere for the ranks' numbers to mean anything together.
+// Covers everything that must be the same on all ranks, so that their numbers belong together.
 std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
   std::uint64_t hash = corpus.fingerprint();
   const ComputeSettings& compute = settings.compute;
@@ -95,13 +95,14 @@ Status check_loss(std::optional<double> loss, std::uint64_t step) {
       static_cast<unsigned long long>(step));
 }
 
-// How many steps are left, and so how far along a run is. By samples where dropped ones are made up
-// for: then more steps are left than were planned. The same on all ranks.
+// How many steps are left, and so how far along a run is. If dropped samples are made up for, it
+// goes by samples, because then more steps are left than were planned. The same on all ranks.
 class Schedule {
  public:
   explicit Schedule(const Settings& settings) : settings_(settings) {}
 
-  // Before each step. Collective at the end of a run that drops, to know where exactly that is.
+  // Call it before each step. Collective at the end of a run that drops work, to know where exactly
+  // the end is.
   Status look_at(ComputeBudget& budget) {
     left_ = budget.steps_due(settings_.steps);
     if (left_ > 0 || !settings_.compute.drops()) return Status();
@@ -157,7 +158,7 @@ Status run_steps(const Settings& settings, Accumulation& accumulation, DataParal
   return Status();
 }
 
-// After the last step, when the budget's counts are the group's.
+// Call it after the last step, when the budget's counts cover the group.
 ComputeSummary summarise(const Settings& settings, std::uint64_t steps, int ranks,
                          const ComputeBudget& budget) {
   const ComputeStatistics statistics = budget.statistics();

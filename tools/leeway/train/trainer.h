@@ -17,11 +17,10 @@
 
 namespace leeway::tools::train {
 
-// Ages 0, 1, ..., and in the last bin everything above.
+// Bins for ages 0, 1, ...; the last bin holds all higher ages.
 inline constexpr std::size_t kAgeBins = 9;
 
-// Where the replicas stood to each other; means over ranks and measurements (replica.h,
-// DriftReport).
+// How far apart the replicas were; means over ranks and measurements (replica.h, DriftReport).
 struct DriftSummary {
   double pair_measured = 0;
   double pair_predicted = 0;      // from the variance and mean of one optimizer step
@@ -31,23 +30,24 @@ struct DriftSummary {
   double age_mean = 0;
   std::uint32_t age_max_seen = 0;
   std::uint64_t blocks_refreshed = 0;
-  std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps spent at that age
+  std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps at each age
 };
 
-// Work that the ranks computed and that they dropped, all together.
+// Work that all ranks together computed and dropped.
 struct ComputeSummary {
   std::uint64_t steps = 0;
   std::uint64_t planned = 0;  // micro-batches
   std::uint64_t completed = 0;
   std::uint64_t samples = 0;  // windows of the micro-batches that were completed
-  // in force at the end; without a value nothing was dropped then
+  // threshold at the end; no value if nothing was dropped then
   std::optional<double> threshold_ms;
-  // By the search for the automatic threshold: from measured latencies, and from their normal
-  // model.
+  // Speedups predicted by the search for the automatic threshold: from measured latencies, and from
+  // their normal model.
   std::optional<double> speedup_predicted;
   std::optional<double> speedup_modelled;
-  // This rank's budget: exchanges of counts and latencies, those that a step had to wait for, steps
-  // that the threshold would have left without a micro-batch, and what was out of order.
+  // Counts of this rank's budget: exchanges of counts and latencies, exchanges that a step had to
+  // wait for, steps that the threshold would have left without a micro-batch, and clock readings
+  // that were wrong.
   std::uint64_t exchanges = 0;
   std::uint64_t exchange_waits = 0;
   std::uint64_t threshold_clamps = 0;
@@ -64,25 +64,25 @@ struct RunResult {
   double perplexity = 0;
   double loss_observed =
       0;  // fraction of the training packets that the network lost, over all ranks
-  std::uint64_t bytes_sent = 0;  // by all ranks, for training
+  std::uint64_t bytes_sent = 0;  // sent by all ranks, for training
   std::uint64_t elements_untouched = 0;
   std::uint64_t deadline_cuts = 0;
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
   double seconds = 0;                 // training alone
   std::optional<DriftSummary> drift;  // replica mode
-  // Noise of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. Without
-  // a value where nothing could make noise.
+  // Noise of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. No value
+  // if nothing could cause noise.
   std::optional<estimate::NoiseEstimate> noise;
   std::vector<CodecSteps> codecs;  // codecs of the reductions
   ComputeSummary compute;
 
-  // By all ranks, over the time that this rank took.
+  // Samples of all ranks, divided by the time that this rank took.
   double samples_per_second() const;
 };
 
-// Fails when the ranks do not hold the same corpus or the same settings, when the loss is no longer
-// a number, or when a collective fails.
+// Fails if the ranks do not hold the same corpus or settings, if the loss is not a number any more,
+// or if a collective fails.
 Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const Settings& settings,
                         std::uint64_t seed, Progress& progress);
 

@@ -14,8 +14,7 @@ using impairment::read_address;
 // Datagrams taken from below at a time.
 constexpr std::size_t kArrivalsMax = 256;
 
-// Batches of nothing but lost datagrams that one receive() looks through before it returns
-// empty-handed.
+// Batches of only lost datagrams that one receive() goes through before it returns nothing.
 constexpr int kLostBatchesMax = 4;
 
 // Returns the bytes that a checksum of ours covers. The transport must keep the others intact:
@@ -111,7 +110,7 @@ void FaultTransport::hand_out_ready(Output& output, std::size_t keep_free) {
   }
 }
 
-// One batch from below; returns how many datagrams it had.
+// Takes in one batch from below. Returns how many datagrams it had.
 std::size_t FaultTransport::take_in(Instant now, Output& output) {
   const std::size_t wanted = std::min(arrivals_.size(), output.room());
   const std::size_t count = inner_->receive(std::span(arrivals_).first(wanted));
@@ -145,7 +144,7 @@ void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) 
   if (fate.duplicate) duplicate(datagram);
 }
 
-// A datagram was handed out: those that waited for it are one step nearer.
+// Call it when a datagram was handed out: datagrams that waited for it are one step nearer.
 void FaultTransport::on_overtaken() {
   std::erase_if(overtaken_, [&](HeldIndex index) {
     if (--pool_[index].fate.reorder > 0) return false;

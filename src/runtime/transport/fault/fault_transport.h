@@ -67,7 +67,7 @@ class FaultTransport final : public DatagramTransport {
   DatagramTransport& inner() { return *inner_; }
 
  private:
-  // The caller's array while it is being filled.
+  // The caller's array, while it is being filled.
   struct Output {
     std::span<Received> out;
     std::size_t filled = 0;
@@ -96,7 +96,7 @@ class FaultTransport final : public DatagramTransport {
 
   std::vector<Received> arrivals_;
   HeldPool pool_;
-  // By due time, which the constant delay makes the order of arrival
+  // Ordered by due time. Because the delay is constant, that is the order of arrival
   HeldQueue delayed_;
   std::vector<HeldIndex> overtaken_;  // waiting for fate.reorder more datagrams
   HeldQueue ready_;                   // to be handed out next

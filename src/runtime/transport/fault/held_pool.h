@@ -50,7 +50,7 @@ class HeldPool {
   std::vector<HeldIndex> free_;
 };
 
-// First in, first out, of at most `capacity` held datagrams.
+// A first-in first-out queue of at most `capacity` held datagrams.
 class HeldQueue {
  public:
   explicit HeldQueue(std::size_t capacity) : ring_(capacity) {}

@@ -17,10 +17,10 @@ namespace leeway::transport {
 
 class ByteRing {
  public:
-  // Room for records of `capacity` bytes altogether, headers and padding included.
+  // Makes room for records of `capacity` bytes altogether, including headers and padding.
   explicit ByteRing(std::size_t capacity);
 
-  // Bytes a datagram takes in the ring.
+  // Bytes that a datagram takes in the ring.
   static std::size_t record_bytes(std::size_t datagram_bytes);
 
   // Appends a record and returns its memory for the caller to fill. Returns nullopt if the ring is

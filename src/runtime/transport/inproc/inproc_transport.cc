@@ -14,7 +14,7 @@
 namespace leeway::transport {
 namespace {
 
-// The limits of the UDP transport, so that what is tried out here fits there.
+// The limits are those of the UDP transport, so that programs tried out here work there, too.
 constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kTrainBytesMax = 65507;
 constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
@@ -30,7 +30,7 @@ std::size_t ring_bytes(const InprocOptions& options) {
   return (datagrams + kLentMax + 1) * ByteRing::record_bytes(options.datagram_bytes);
 }
 
-// A rank's queue: any thread delivers, one thread takes.
+// The queue of a rank: any thread puts datagrams in, and one thread takes them out.
 class Inbox {
  public:
   explicit Inbox(const InprocOptions& options)

@@ -1,8 +1,9 @@
 // Datagrams between threads of one process, for tests, examples and single-node use.
 //
 // Behaves like a network on purpose: send() never blocks and never falls short, a receiver's queue
-// is bounded, and what finds it full is dropped and counted there as kernel_drops. Within one pair
-// of ranks order is kept. One copy per datagram; receive() lends the queue's own memory.
+// is bounded, and datagrams that find it full are dropped and counted there as kernel_drops. Within
+// one pair of ranks the order is kept. One copy per datagram; receive() lends the queue's own
+// memory.
 #pragma once
 
 #include <cstddef>

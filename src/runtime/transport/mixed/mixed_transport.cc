@@ -7,8 +7,8 @@
 namespace leeway::transport {
 namespace {
 
-// Where all peers are near, the wide transport brings bells alone, which matter to sleepers. A look
-// costs a system call, as much as a short message through memory.
+// If all peers are near, the wide transport brings only bells, which matter to sleepers. A look at
+// it is a system call, and costs as much as a short message through memory.
 constexpr std::uint32_t kWideEvery = 64;
 
 }  // namespace
@@ -50,7 +50,7 @@ void MixedTransport::meet(Rank rank, const Pair& pair, std::uint64_t nonce) {
   if (pair.creator) (void)attach(rank);
 }
 
-// Maps the pair's rings, if they are not. Returns true if they are mapped.
+// Maps the pair's rings, if they are not mapped yet. Returns true if they are mapped.
 bool MixedTransport::attach(Rank rank) {
   Peer& peer = *peers_[rank];
   if (peer.attached) return true;
@@ -62,7 +62,7 @@ bool MixedTransport::attach(Rank rank) {
     return false;
   }
   peer.named = peer.pair.creator;
-  // Both have it: nobody needs the name any more
+  // Both processes have the segment, so nobody needs its name any more
   if (!peer.pair.creator) Segment::remove_name(folder_, peer.pair.name);
   shm_->attach(rank, std::move(*segment), peer.pair.creator);
   (void)shm_->put_nonce(rank, RecordKind::challenge, peer.proof.nonce());
@@ -79,7 +79,7 @@ void MixedTransport::refuse(Rank rank, const char* why) {
   conclude(rank);
 }
 
-// The proof has just ended, one way or the other.
+// Call it when the proof has just ended, successfully or not.
 void MixedTransport::conclude(Rank rank) {
   Peer& peer = *peers_[rank];
   --open_;
@@ -134,7 +134,7 @@ bool MixedTransport::is_wide_due() {
   return true;
 }
 
-// Without bells, which are for this class.
+// Receives from the wide transport. Bells are not returned: they are for this class.
 std::size_t MixedTransport::receive_wide(std::span<Received> out) {
   const std::size_t count = wide_->receive(out);
   std::size_t kept = 0;
@@ -161,7 +161,7 @@ void MixedTransport::on_bell(Rank from, const Bell& bell) {
   }
   if (!peer.attached && peer.proof.standing() == RingProof::Standing::refused)
     return ring(from, {Bell::Kind::refusal, 0});
-  if (bell.nonce == 0) return;  // it looks for the segment
+  if (bell.nonce == 0) return;  // the peer is looking for the segment
   peer.proof.on_bell(bell.nonce);
   if (attach(from)) return echo(from);
   // The bell says that the segment is there
@@ -249,7 +249,7 @@ void MixedTransport::wait(Duration timeout) {
   if (open_ > 0) until = std::min(until, proof_at_);
   wide_->wait(std::clamp<Duration>(until - now, Duration(0), timeout));
   shm_->end_sleep();
-  wide_skipped_ = kWideEvery;  // look for what woke us
+  wide_skipped_ = kWideEvery;  // look for the datagram that woke us
 }
 
 TransportCounters MixedTransport::counters() const {

@@ -28,10 +28,10 @@ class MixedTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A pair's segment, as both its processes derive it from what they told each other.
+  // A pair's segment, which both processes derive from the names that they told each other.
   struct Pair {
     std::string name;
-    bool creator = false;        // this process makes it
+    bool creator = false;        // this process makes the segment
     std::size_t ring_bytes = 0;  // by the creator
   };
 
@@ -39,10 +39,10 @@ class MixedTransport final : public DatagramTransport {
                  ClockFunction clock, std::string folder = kSharedMemoryFolder);
   ~MixedTransport() override;
 
-  // A peer that is elsewhere: it has the wide way alone. Once a peer, of either kind; between
-  // calls.
+  // Adds a peer on another host, which has only the wide way. Call it once for each peer, of either
+  // kind, and between other calls.
   void meet(Rank rank);
-  // A peer that may be on this host. The proof begins, and goes on in receive() and wait().
+  // Adds a peer that may be on this host. The proof begins, and goes on in receive() and wait().
   void meet(Rank rank, const Pair& pair, std::uint64_t nonce);
   bool knows(Rank peer) const { return peer < peers_.size() && peers_[peer] != nullptr; }
 
@@ -52,7 +52,7 @@ class MixedTransport final : public DatagramTransport {
   bool is_near(Rank peer) const {
     return peer < near_.size() && near_[peer] != 0 && shm_->reaches(peer);
   }
-  // Returns true if both are said to be of one host and one user.
+  // Returns true if this process and the peer said that they are of one host and one user.
   bool may_be_near(Rank peer) const { return knows(peer) && peers_[peer]->here; }
   // Returns why trains do not go through memory, for people.
   const std::string& obstacle(Rank peer) const { return peers_[peer]->obstacle; }
@@ -79,7 +79,7 @@ class MixedTransport final : public DatagramTransport {
     Peer(Pair pair_in, RingProof proof_in) : pair(std::move(pair_in)), proof(proof_in) {}
     const Pair pair;
     RingProof proof;
-    bool here = true;       // it may be on this host
+    bool here = true;       // the peer may be on this host
     bool attached = false;  // its rings are mapped
     bool named = false;     // the segment has a name that this process made
     std::string obstacle;
@@ -107,12 +107,12 @@ class MixedTransport final : public DatagramTransport {
   std::vector<std::uint8_t> near_;            // by rank: proven
   std::size_t met_ = 0;
   std::size_t proven_ = 0;
-  std::size_t mutual_ = 0;  // both have proved it
+  std::size_t mutual_ = 0;  // number of peers with whom both sides have proved the rings
   std::size_t open_ = 0;    // proofs
   Instant proof_at_ = Instant::infinite_future();
   // Bells that the wide transport had no room for, one a peer
   std::vector<std::pair<Rank, Bell>> unrung_;
-  bool wide_first_ = false;  // at the next receive()
+  bool wide_first_ = false;  // receive() takes from the wide transport first next time
   std::uint32_t wide_skipped_ = 0;
   std::uint64_t bells_heard_ = 0;
   std::uint64_t bells_refused_ = 0;  // bells of peers that have no ring

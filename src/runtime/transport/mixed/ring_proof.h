@@ -29,7 +29,7 @@ class RingProof {
   // Bells are repeated after kEvery, and after twice as long each time, up to kEveryMax.
   static constexpr Duration kEvery = std::chrono::milliseconds(2);
   static constexpr Duration kEveryMax = std::chrono::milliseconds(200);
-  // A pair that has proved nothing by then stays with UDP.
+  // A pair that has not proved its rings by then stays with UDP.
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
   enum class Standing : std::uint8_t { open, proven, refused };
@@ -41,15 +41,15 @@ class RingProof {
   std::uint64_t nonce() const { return nonce_; }
   Standing standing() const { return standing_; }
 
-  // Over UDP: the peer says that it has put this nonce into its ring.
+  // Call it when the peer said over UDP that it has put this nonce into its ring.
   void on_bell(std::uint64_t nonce) { claimed_ = nonce; }
-  // Over UDP: the peer has no ring for this process.
+  // Call it when the peer said over UDP that it has no ring for this process.
   void on_refusal() { refuse(); }
-  // In the ring that the peer writes.
+  // Call it when this nonce was found in the ring that the peer writes.
   void on_challenge(std::uint64_t nonce) { found_ = nonce; }
   void on_echo(std::uint64_t nonce);
 
-  // This process has no ring for the peer, and will have none.
+  // Call it when this process has no ring for the peer, and will have none.
   void refuse() {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }

@@ -21,7 +21,8 @@ constexpr std::array<const char*, seal::kRefusals> kSealRefusalNames = {"",
 constexpr std::size_t kDatagramsMax = 64;
 constexpr std::size_t kTrainBytesMax = 65'507;
 
-// Datagrams and trains shrink by what sealing adds. The core need not sum what the seal proves.
+// Sealing makes datagrams and trains longer, so the limits for the core are smaller. The core need
+// not sum bytes that the seal authenticates.
 TransportLimits sealed_limits(TransportLimits limits) {
   limits.datagram_bytes_max -= seal::kOverheadBytes;
   limits.train_datagrams_max = std::min(limits.train_datagrams_max, kDatagramsMax);
@@ -32,7 +33,7 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
-// Sealed for the receiver and for the relay.
+// Bytes of a train that is sealed for the receiver and again for the relay.
 std::size_t relayed_bytes(const Train& train) {
   const std::size_t datagrams = (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
   return seal::Associations::sealed_bytes(train) + datagrams * seal::kRelayOverheadBytes;
@@ -73,7 +74,7 @@ void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::Ci
 
 std::size_t SealedTransport::send(std::span<const Train> trains) {
   flush();
-  if (released_ == sealed_) first_ = sealed_;  // begin with memory that is still in the cache
+  if (released_ == sealed_) first_ = sealed_;  // begins with memory that is still in the cache
   const Instant now = clock_();
   std::size_t count = 0;
   for (; count < trains.size(); ++count) {
@@ -92,7 +93,7 @@ std::size_t SealedTransport::send(std::span<const Train> trains) {
   return count;
 }
 
-// A long train becomes two where what a relay needs makes it longer than any may be.
+// A long train becomes two if the additional bytes for a relay make it longer than the limit.
 std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
   return relay != kNoRank && relayed_bytes(train) > kTrainBytesMax ? 2 : 1;
 }
@@ -100,7 +101,7 @@ std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
 MutableByteSpan SealedTransport::memory_of(std::size_t slot, std::size_t bytes) {
   SealedTrain& out = trains_[slot];
   if (out.memory.size() < bytes) {
-    // Once for each slot: no train is longer
+    // Called once for each slot. No train is longer
     if (!out.memory.empty()) inner_->forget_memory(out.memory);
     out.memory.resize(std::max(bytes, kTrainBytesMax));
     (void)inner_->register_memory(out.memory);  // else it copies
@@ -119,7 +120,8 @@ void SealedTransport::prepare(Instant now, const Train& train) {
   ++sealed_;
 }
 
-// Each datagram is sealed for its receiver, and that for the relay.
+// Prepares a relayed train: each datagram is sealed for its receiver, and the result again for the
+// relay.
 void SealedTransport::prepare_relayed(Instant now, const Train& train, Rank relay) {
   inner_bytes_.resize(std::max(inner_bytes_.size(), seal::Associations::sealed_bytes(train)));
   const std::size_t inner_bytes = seals_.seal(now, train, inner_bytes_);
@@ -158,7 +160,7 @@ void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
   ++sealed_;
 }
 
-// Messages about keys go the way of the peer's trains, as far as there is room.
+// Prepares messages about keys, as far as there is room. They go the same way as the peer's trains.
 void SealedTransport::prepare_messages(Instant now) {
   while (seals_.has_messages()) {
     if (sealed_ - released_ == kSlots) flush();
@@ -261,7 +263,7 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
       roaming_.on_relayed_message(now, opened.from, outer.from, *message);
     return false;
   }
-  // A mark of either hop
+  // A mark on either hop counts
   const bool marked = head.ecn == Ecn::ce || datagram.ecn == Ecn::ce;
   datagram = {opened.from, opened.bytes, marked ? Ecn::ce : datagram.ecn};
   return true;
@@ -288,7 +290,8 @@ void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing)
   std::size_t used =
       seals_.seal_path_message(outgoing.slot, ByteSpan(message).first(bytes), sealed);
   if (outgoing.via == kNoRank) {
-    (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));  // or it is lost
+    // If it is not sent, it is lost.
+    (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));
     return;
   }
   std::array<std::byte, seal::kRelayHeadBytes> head;

@@ -1,4 +1,4 @@
-// Seals what leaves by any transport, and opens what arrives (src/security/seal).
+// Seals datagrams that leave by any transport, and opens those that arrive (src/security/seal).
 //
 // Sealing copies: slices go sealed into trains of this class, which the inner transport sends and
 // may read for a while. The caller's memory is never borrowed. A train that the inner transport has
@@ -70,17 +70,17 @@ class SealedTransport final : public DatagramTransport {
   Rank relay_of(Rank slot) const {
     return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
   }
-  // Sets the bits a second that may leave this process, of which others may have a share; 0 while
-  // unknown.
+  // Sets the bits a second that may leave this process. Other processes may have a share of them. 0
+  // while unknown.
   void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
-  // Bytes that were forwarded for others since the call before.
+  // Bytes that were forwarded for others since the last call.
   std::uint64_t take_forwarded() {
     const std::uint64_t all = forwarding_.counters().bytes;
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
   // Returns the next change of the share that may go through a relay, as the relay said, or nullopt
-  // if there is no more.
+  // if there are no more.
   std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
   const seal::RelayShares& shares() const { return shares_; }
   const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
@@ -123,7 +123,7 @@ class SealedTransport final : public DatagramTransport {
   seal::Forwarding forwarding_;
   seal::RelayShares shares_;
   std::uint64_t forwarded_ = 0;  // bytes, of which somebody took notice
-  // A train that is sealed for its receiver, and not yet for its relay
+  // A train that is sealed for its receiver, but not yet for its relay
   std::vector<std::byte> inner_bytes_;
   std::vector<std::byte> forwarding_bytes_;
   std::vector<seal::Roaming::Move> moves_;
@@ -131,7 +131,7 @@ class SealedTransport final : public DatagramTransport {
   std::vector<Train> ready_;          // views of the trains in trains_
   std::uint64_t sealed_ = 0;          // trains sealed so far
   std::uint64_t taken_ = 0;           // trains that the inner transport took
-  std::uint64_t released_ = 0;        // trains that it no longer borrows
+  std::uint64_t released_ = 0;        // trains that it no longer reads
   std::uint64_t first_ = 0;           // number of the train that lies in slot 0
   std::uint64_t to_strangers_ = 0;    // trains that were dropped
   std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that nobody had sealed

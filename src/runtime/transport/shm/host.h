@@ -17,7 +17,7 @@ struct Host {
   std::uint32_t user = 0;            // effective user id
 };
 
-// Returns kUnsupported if the kernel does not tell.
+// Returns kUnsupported if the kernel does not tell its identity.
 Result<Host> this_host(const char* boot_id_file = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace leeway::transport

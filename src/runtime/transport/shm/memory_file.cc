@@ -32,7 +32,8 @@ Status failed(StatusCode code, const std::string& folder, const char* what, int 
                        std::strerror(error), descriptor_hint(error));
 }
 
-// A signal interrupts it, and then nothing of it stays.
+// Reserves the file's pages. A signal may interrupt the call: then nothing is reserved, and the
+// call is made again.
 int reserve(int handle, std::size_t bytes) {
   // Beyond this limit the kernel sends SIGXFSZ, which ends the process.
   rlimit limit{};

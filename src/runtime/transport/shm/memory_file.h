@@ -1,5 +1,5 @@
-// A file in memory that processes of one user map. It belongs to its owner alone (mode 0600), and
-// its pages are taken when it is created: a full file system is an error then, and never a SIGBUS.
+// A file in memory that processes of one user map. Only its owner may use it (mode 0600), and its
+// pages are taken when it is created: a full file system is an error then, and never a SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace leeway::transport {
 
-// Where POSIX has its shared memory on Linux.
+// The folder in which Linux keeps POSIX shared memory.
 inline constexpr const char* kSharedMemoryFolder = "/dev/shm";
 
-// Addresses that are given back with the object.
+// Mapped addresses, which are given back when the object is destroyed.
 class Mapping {
  public:
   Mapping() = default;
@@ -22,7 +22,7 @@ class Mapping {
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept;
 
-  // Pages of this process alone, filled with zeros.
+  // Pages that only this process has, filled with zeros.
   static Result<Mapping> anonymous(std::size_t bytes);
 
   std::byte* data() const { return memory_; }
@@ -51,25 +51,25 @@ class MemoryFile {
   // killed processes left behind.
   static Result<MemoryFile> create(const std::string& folder, const std::string& name,
                                    std::size_t bytes);
-  // Opens a peer's file. Returns kUnavailable if there is none (yet), and kMismatch if it is not
-  // what a process of this user makes.
+  // Opens a peer's file. Returns kUnavailable if there is none (yet), and kMismatch if it is not a
+  // file as processes of this user make it.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name);
-  // As open() without a size, for a file of `bytes` bytes: another size is a kMismatch.
+  // The same as open() without a size, for a file of `bytes` bytes: another size is a kMismatch.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name,
                                  std::size_t bytes);
-  // Removes files of this user's, named "leeway-...", whose makers have ended: a maker holds a lock
-  // on its file until the name is removed.
+  // Removes files named "leeway-..." of this user whose makers have ended: a maker holds a lock on
+  // its file until the name is removed.
   static void remove_stale(const std::string& folder);
-  // The memory stays with those who have it. No name is no error.
+  // The memory stays with the processes that have it. It is no error if there is no such name.
   static void remove_name(const std::string& folder, const std::string& name);
 
   std::size_t size() const { return bytes_; }
 
-  // All of it. `writable`: the part that may be written as well.
+  // Maps the whole file. `writable_from`, `writable_bytes`: the part that may be written as well.
   Result<Mapping> map(std::size_t writable_from, std::size_t writable_bytes) const;
   Result<Mapping> map_to_read() const { return map(0, 0); }
 
-  // A part of it over addresses that are taken already, to be read and written.
+  // Maps a part of the file over addresses that are taken already, to be read and written.
   Status map_over(std::byte* place, std::size_t from, std::size_t bytes) const;
 
  private:

@@ -10,8 +10,8 @@
 namespace leeway::transport {
 namespace {
 
-// Reads once, into memory of ours, bytes that the peer can change. The fence keeps the compiler
-// from reading them again later.
+// Reads bytes that the peer can change into memory of our own, exactly once. The fence keeps the
+// compiler from reading them again later.
 template <typename T>
 T copied_out(const std::byte* from) {
   T value;
@@ -59,7 +59,7 @@ bool RingWriter::has_room(std::size_t bytes) {
 
 void RingWriter::look_at_reader() {
   const std::uint64_t said = memory_.head->released.load(std::memory_order_acquire);
-  // Never back, and never further than what was shown.
+  // The position never goes back, and never beyond the records that were shown.
   if (said - released_ > shown_ - released_) {
     broken_ = true;
     return;
@@ -67,8 +67,8 @@ void RingWriter::look_at_reader() {
   released_ = said;
 }
 
-// The fence stands between what is shown and the look at the reader: a reader that goes to sleep
-// does the same the other way round, so one of the two sees the other.
+// The fence separates showing records from reading whether the reader sleeps. A reader that goes to
+// sleep does the same in the opposite order, so at least one of the two sees the other.
 void RingWriter::publish() {
   if (published()) return;
   memory_.head->written.store(written_, std::memory_order_release);
@@ -101,7 +101,7 @@ void RingWriter::end_waiting() {
 
 std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copies) {
   if (broken_ || out.empty()) return 0;
-  // Looked at once: a writer that moves it all the time does not keep us here.
+  // The position is read only once, so a writer that moves it all the time does not keep us here.
   const std::uint64_t written = memory_.head->written.load(std::memory_order_acquire);
   if (written - read_ > memory_.bytes || written % kRecordGrain != 0) {
     break_off();
@@ -161,7 +161,7 @@ std::size_t RingReader::cut(Rank from, std::span<Received> out, std::byte* copie
   return filled;
 }
 
-// A train that is cut in part stays whole.
+// A train of which only some datagrams were handed out is not given back yet.
 bool RingReader::release() {
   const std::uint64_t done = train_ == nullptr ? read_ : read_ - record_bytes(train_bytes_);
   if (broken_ || done == released_) return false;

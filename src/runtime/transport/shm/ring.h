@@ -23,10 +23,12 @@ namespace leeway::transport {
 // The shared positions of one ring. Writer and reader each have a pair of cache lines to
 // themselves, since processors fetch lines in pairs.
 struct RingHead {
-  alignas(128) std::atomic<std::uint64_t> written;   // bytes ever, for the reader to see
-  std::atomic<std::uint32_t> writer_waits;           // odd while the writer waits for room
-  alignas(128) std::atomic<std::uint64_t> released;  // bytes ever, for the writer to use again
-  std::atomic<std::uint32_t> reader_sleeps;          // odd while the reader sleeps
+  // All bytes that were ever written, for the reader to see.
+  alignas(128) std::atomic<std::uint64_t> written;
+  std::atomic<std::uint32_t> writer_waits;  // odd while the writer waits for room
+  // All bytes that were ever read, for the writer to use again.
+  alignas(128) std::atomic<std::uint64_t> released;
+  std::atomic<std::uint32_t> reader_sleeps;  // odd while the reader sleeps
 };
 static_assert(sizeof(RingHead) == 256);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -36,26 +38,26 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct RingMemory {
   RingHead* head = nullptr;
   std::byte* data = nullptr;
-  std::size_t bytes = 0;  // a power of two
+  std::size_t bytes = 0;  // always a power of two
 };
 
 // Kind of a record. The numbers are far apart, so that a stray write is not taken for another kind.
 enum class RecordKind : std::uint32_t {
   train = 0x6E617274,      // datagrams
-  challenge = 0x6C616863,  // a nonce of the writer's
-  echo = 0x6F686365,       // the reader's nonce, back
+  challenge = 0x6C616863,  // a nonce of the writer
+  echo = 0x6F686365,       // the reader's nonce, sent back
 };
 
-// In front of each record.
+// The head in front of each record.
 struct RecordHead {
   std::uint32_t kind = 0;
-  std::uint32_t bytes = 0;          // bytes behind this head
+  std::uint32_t bytes = 0;          // bytes of the record after this head
   std::uint32_t segment_bytes = 0;  // length of a train's datagrams; 0 in other records
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(RecordHead) == 16);
 
-// Records begin at multiples of this, a cache line.
+// Records begin at multiples of this size, a cache line.
 inline constexpr std::size_t kRecordGrain = 64;
 constexpr std::size_t record_bytes(std::size_t bytes) {
   return (sizeof(RecordHead) + bytes + kRecordGrain - 1) / kRecordGrain * kRecordGrain;
@@ -69,7 +71,7 @@ inline constexpr std::size_t kRingBytesMin = std::size_t{128} * 1024;
 static_assert(2 * record_bytes(kRingTrainBytesMax) <= kRingBytesMin);
 inline constexpr std::size_t kRingBytesMax = std::size_t{1} << 30;
 
-// The writing side. One thread at a time.
+// The writing side. Used by one thread at a time.
 class RingWriter {
  public:
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
@@ -78,12 +80,12 @@ class RingWriter {
   bool put(const Train& train);
   bool put(RecordKind kind, std::uint64_t nonce);
 
-  // Shows the reader all records that were put. Afterwards reader_sleep() is to be asked.
+  // Shows the reader all records that were put. The caller must ask reader_sleep() afterwards.
   void publish();
   bool published() const { return shown_ == written_; }
 
-  // Returns the number of the reader's sleep, or 0 while it is awake. It changes from sleep to
-  // sleep.
+  // Returns the number of the reader's sleep, or 0 while it is awake. The number changes from sleep
+  // to sleep.
   std::uint32_t reader_sleep() const;
   // Returns true if the reader has still to release something that was shown.
   bool unread();
@@ -105,12 +107,12 @@ class RingWriter {
   const RingMemory memory_;
   std::uint64_t written_ = 0;   // bytes ever put
   std::uint64_t shown_ = 0;     // bytes of `written_` that were published
-  std::uint64_t released_ = 0;  // as the reader said last
+  std::uint64_t released_ = 0;  // position as the reader said last
   std::uint32_t waits_ = 0;     // odd while waiting
   bool broken_ = false;
 };
 
-// The reading side. One thread at a time.
+// The reading side. Used by one thread at a time.
 class RingReader {
  public:
   // Datagrams of at most kCopiedBytesMax are copied out of the shared memory: all control datagrams
@@ -128,7 +130,8 @@ class RingReader {
   // Gives back all that read() has lent. Returns true if there was anything.
   bool release();
 
-  // The number of the writer's wait for room: 0 while it does not wait. After release().
+  // Returns the number of the writer's wait for room, or 0 while it does not wait. Call it after
+  // release().
   std::uint32_t writer_wait() const;
 
   // The latest nonces that read() came across, once each.
@@ -151,10 +154,10 @@ class RingReader {
   const RingMemory memory_;
   const std::size_t datagram_bytes_max_;
   std::uint64_t read_ = 0;      // where the next record begins
-  std::uint64_t released_ = 0;  // as the writer was told
+  std::uint64_t released_ = 0;  // position as the writer was told
   std::uint32_t sleeps_ = 0;    // odd while asleep
   bool broken_ = false;
-  // The train that is being cut: all in private memory, checked.
+  // The train from which datagrams are being taken: all of it is in private memory, and checked.
   std::byte* train_ = nullptr;  // its bytes; null between trains
   std::size_t train_bytes_ = 0;
   std::size_t segment_bytes_ = 0;

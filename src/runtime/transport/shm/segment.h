@@ -21,17 +21,18 @@ class Segment {
   Segment(Segment&& other) noexcept { *this = std::move(other); }
   Segment& operator=(Segment&& other) noexcept;
 
-  // Two empty rings of `ring_bytes`, a power of two. Errors name the folder and what to do:
+  // Makes two empty rings of `ring_bytes`, a power of two. Errors name the folder and what to do:
   //   kUnsupported        no such folder, or its files are not in memory
   //   kResourceExhausted  it is full
   static Result<Segment> create(const std::string& folder, const std::string& name,
                                 std::size_t ring_bytes);
 
   // Opens the segment that the peer created. Returns kUnavailable if there is no such name (yet),
-  // and kMismatch if it is not what a process of this user makes.
+  // and kMismatch if it is not a file as processes of this user make it.
   static Result<Segment> open(const std::string& folder, const std::string& name);
 
-  // Takes the name away; the memory stays with those who have it. No name is no error.
+  // Removes the name; the memory stays with the processes that have it. It is no error if there is
+  // no such name.
   static void remove_name(const std::string& folder, const std::string& name);
 
   // The ring that the creator writes is number 0.
@@ -45,7 +46,7 @@ class Segment {
   std::size_t ring_bytes_ = 0;
 };
 
-// Returns ok if files of the folder are memory that a process may have, else create()'s error.
+// Returns ok if the folder's files are memory that this process may have, else create()'s error.
 Status check_shared_memory(const std::string& folder);
 
 }  // namespace leeway::transport

@@ -12,7 +12,7 @@ namespace {
 // Datagrams that one receive() lends at most: there is memory for kLentMax copies of short ones.
 constexpr std::size_t kLentMax = 64;
 
-// How long wait() naps where nobody wakes this process.
+// How long wait() sleeps at a time if nobody wakes this process.
 constexpr Duration kNap = std::chrono::microseconds(100);
 
 }  // namespace
@@ -31,7 +31,7 @@ ShmTransport::ShmTransport(ClockFunction clock, std::size_t datagram_bytes_max)
   limits_.train_datagrams_max = kRingTrainDatagramsMax;
   limits_.train_slices_max = 4 * kRingTrainDatagramsMax;
   limits_.receive_buffer_bytes = kRingBytesMin;
-  limits_.intact = true;  // memory of one machine
+  limits_.intact = true;  // it is the memory of one machine
 }
 
 void ShmTransport::attach(Rank peer, Segment segment, bool creator) {
@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// Shows the reader the records that were put. A reader that sleeps is to be rung, once a sleep.
+// Shows the reader the records that were put. A reader that sleeps must be rung, once a sleep.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// A bell that was lost leaves its peer asleep although something is there for it.
+// If a bell was lost, its peer sleeps although there is something for it.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {

@@ -26,19 +26,19 @@ namespace leeway::transport {
 struct ShmCounters {
   std::uint64_t broken = 0;   // pairs of rings in which the peer broke a rule
   std::uint64_t stalled = 0;  // trains lost because their reader did not move
-  std::uint64_t bells = 0;    // bells that were to be rung
-  std::uint64_t full = 0;     // how often send() fell short
+  std::uint64_t bells = 0;    // bells that had to be rung
+  std::uint64_t full = 0;     // number of times that send() fell short
 };
 
 class ShmTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A reader that leaves its ring full for kStall does not live: longer than a busy machine keeps a
-  // process from running, shorter than a peer time-out.
+  // A reader that leaves its ring full for kStall is taken for dead. The time is longer than a busy
+  // machine keeps a process from running, and shorter than a peer time-out.
   static constexpr Duration kStall = std::chrono::milliseconds(100);
-  // A bell that the peer did not answer for kBellEvery is rung again, since UDP may lose it. Twice
-  // as long after each time, up to kBellEveryMax.
+  // A bell that the peer did not answer for kBellEvery is rung again, since UDP may lose it. The
+  // interval doubles each time, up to kBellEveryMax.
   static constexpr Duration kBellEvery = std::chrono::milliseconds(1);
   static constexpr Duration kBellEveryMax = std::chrono::milliseconds(100);
 
@@ -47,7 +47,7 @@ class ShmTransport final : public DatagramTransport {
                                                     std::size_t datagram_bytes_max);
 
   // Reaches the peer through the segment from now on. `creator`: this process created the segment.
-  // Once a peer.
+  // Call it once for each peer.
   void attach(Rank peer, Segment segment, bool creator);
   // Returns true if trains to the peer are taken: it is attached, and its rings are in order.
   bool reaches(Rank peer) const {
@@ -57,16 +57,16 @@ class ShmTransport final : public DatagramTransport {
   // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
   // put_nonce() returns false if the ring is full, or there is none.
   bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
-  // Returns true if receive() found nonces since the call before.
+  // Returns true if receive() found nonces since the last call.
   bool nonces_seen() { return std::exchange(nonces_seen_, false); }
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Returns a peer to ring: it sleeps while there is something for it, or waits for room that it
-  // has now.
+  // Returns a peer that must be rung: it sleeps while there is something for it, or waits for room
+  // that it has now.
   std::optional<Rank> poll_bell();
-  // Returns false if this process must not sleep: something is here, or there is room to send
-  // again. Else end_sleep() must follow, at next_wake() at the latest.
+  // Returns false if this process must not sleep: something has come, or there is room to send
+  // again. Otherwise end_sleep() must follow, at next_wake() at the latest.
   bool begin_sleep();
   void end_sleep();
   Instant next_wake() const;
@@ -99,12 +99,12 @@ class ShmTransport final : public DatagramTransport {
     // The reader's position while the ring is full, and the time since when it has been there
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
-    // The sleep and the wait of the peer that were rung for, and when to ring again
+    // The sleep and the wait of the peer for which it was rung, and when to ring again
     std::uint32_t rung_sleep = 0;
     std::uint32_t rung_wait = 0;
     Instant ring_again = Instant::infinite_future();
     Duration ring_every = kBellEvery;
-    bool bell = false;  // is to be rung
+    bool bell = false;  // the peer must be rung
   };
 
   ShmTransport(ClockFunction clock, std::size_t datagram_bytes_max);

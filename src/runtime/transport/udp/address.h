@@ -24,7 +24,7 @@ std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio:
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);
 
-// The treatment of loopback: as a host's own memory, or as a network that somebody tries out on it.
+// How loopback is treated: as a host's own memory, or as a network that somebody simulates on it.
 enum class Loopback : std::uint8_t { memory, network };
 
 // Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the
@@ -33,12 +33,12 @@ enum class Loopback : std::uint8_t { memory, network };
 // has no interface; Ethernet's 1,500 is assumed for it.
 Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback);
 
-// The local address from which the kernel would send to `remote`. Nothing is sent.
+// Returns the local address from which the kernel would send to `remote`. Nothing is sent.
 Result<asio::ip::address> local_address_towards(const UdpAddress& remote);
 
-// The first address of an interface that is up and not loopback, IPv4 before IPv6; none on a host
-// without a network. Link-local IPv6 addresses, which mean nothing without their interface, do not
-// count.
+// Returns the first address of an interface that is up and not loopback, IPv4 before IPv6; none on
+// a host without a network. Link-local IPv6 addresses, which mean nothing without their interface,
+// do not count.
 std::optional<asio::ip::address> first_network_address();
 
 }  // namespace leeway::transport

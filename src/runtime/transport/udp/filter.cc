@@ -13,13 +13,14 @@
 namespace leeway::transport {
 namespace {
 
-// WIRE 8.1, behind the UDP header of 8 bytes. The tag is little-endian, BPF reads big-endian.
+// Offsets as in WIRE 8.1, after the UDP header of 8 bytes. The tag is little-endian, but BPF reads
+// big-endian.
 constexpr std::uint32_t kFormAt = 8;
 constexpr std::uint32_t kTagHighAt = 8 + 6;
 constexpr std::uint32_t kVersionBits = 0xF0;
 constexpr std::uint32_t kVersion = 0x50;
 
-// /proc/net/snmp has 2 KiB, snmp6 of one namespace 4 KiB.
+// /proc/net/snmp has 2 KiB, and snmp6 of one namespace 4 KiB.
 constexpr std::size_t kTableBytesMax = std::size_t{16} * 1024;
 
 using MemoryInfo = std::array<std::uint32_t, SK_MEMINFO_VARS>;
@@ -61,7 +62,7 @@ bool keep_sealed_only(int socket, std::uint32_t tag_base) {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kVersion, 0, 3),
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kTagHighAt),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, half, 0, 1), BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-      BPF_STMT(BPF_RET | BPF_K, 0),  // as for what is too short to have these fields
+      BPF_STMT(BPF_RET | BPF_K, 0),  // as for datagrams that are too short to have these fields
   }};
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0;
@@ -100,8 +101,9 @@ ReceiveDrops::~ReceiveDrops() {
   if (table_ >= 0) ::close(table_);
 }
 
-// The table of all sockets is read only after this one dropped something. The kernel returns memory
-// late, up to a quarter of the buffer, so a queue of less than half of it was never full.
+// The table of all sockets is read only after this socket dropped something. The kernel returns
+// memory late, up to a quarter of the buffer, so a queue of less than half of the buffer was never
+// full.
 ReceiveDrops::Counted ReceiveDrops::count(std::uint64_t backlog) {
   const MemoryInfo info = memory_info_of(socket_);
   // The kernel's counter has 32 bits

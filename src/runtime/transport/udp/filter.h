@@ -1,5 +1,6 @@
-// A filter in the kernel for a socket that hears sealed datagrams only (WIRE 8.7). A stranger's
-// datagrams die before they take room in the receive buffer and before they wake this process.
+// A filter in the kernel for a socket that receives only sealed datagrams (WIRE 8.7). A stranger's
+// datagrams are dropped before they take room in the receive buffer and before they wake this
+// process.
 //
 // The kernel counts what its filter drops together with datagrams that found the buffer full.
 // ReceiveDrops tells the two apart.
@@ -13,11 +14,12 @@
 namespace leeway::transport {
 
 // Makes the kernel keep a datagram only if it has the form of a sealed one and the high half of its
-// tag is that of `tag_base`. No right is needed for this. Returns false if this kernel cannot.
+// tag is that of `tag_base`. The process needs no privilege for this. Returns false if this kernel
+// has no such filters.
 bool keep_sealed_only(int socket, std::uint32_t tag_base);
 
-// Returns the value of a column in a table as /proc/net/snmp has it: a row of names, and a row of
-// numbers, both after `row`. Returns 0 if it is not there.
+// Returns the value of a column in a table like /proc/net/snmp: a row of names, and a row of
+// numbers, both after `row`. Returns 0 if there is no such column.
 std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column);
 // Returns a value of /proc/net/snmp6, which has a name and a number on each line.
 std::uint64_t snmp6_value(std::string_view table, std::string_view name);
@@ -27,7 +29,7 @@ class ReceiveDrops {
  public:
   struct Counted {
     std::uint64_t overflows = 0;  // the receive buffer was full
-    std::uint64_t filtered = 0;   // the filter did not want them
+    std::uint64_t filtered = 0;   // the filter refused them
   };
 
   // `filtered`: the socket has a filter.
@@ -36,9 +38,9 @@ class ReceiveDrops {
   ReceiveDrops(const ReceiveDrops&) = delete;
   ReceiveDrops& operator=(const ReceiveDrops&) = delete;
 
-  // `backlog`: the kernel's memory, at most, of what was read since the last call without the queue
-  // being empty in between. Other sockets' overflows are not taken for this one's while that and
-  // what waits now do not fill the buffer.
+  // `backlog`: an upper bound on the kernel's memory for datagrams that were read since the last
+  // call without the queue being empty in between. As long as these and the datagrams that wait now
+  // do not fill the buffer, other sockets' overflows are not taken for this socket's.
   Counted count(std::uint64_t backlog);
 
   // Splits `drops` further drops at this socket, while all sockets of the network namespace

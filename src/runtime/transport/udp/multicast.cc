@@ -13,7 +13,8 @@ namespace {
 
 namespace multicast = asio::ip::multicast;
 
-// Index of the interface that carries an IPv6 address; 0 (the system's choice) when none does.
+// Returns the index of the interface that carries an IPv6 address, or 0 (the system's choice) if
+// there is none.
 unsigned interface_of(const asio::ip::address_v6& local) {
   ifaddrs* raw = nullptr;
   if (getifaddrs(&raw) != 0) return 0;

@@ -9,8 +9,8 @@
 
 namespace leeway::transport {
 
-// Routers that a datagram may pass. Inside a site; 239.192.0.0/14, from which Leeway takes its
-// groups, goes no further (RFC 2365).
+// Most routers that a datagram may pass. This keeps it inside a site; 239.192.0.0/14, from which
+// Leeway takes its groups, goes no further (RFC 2365).
 inline constexpr int kMulticastHops = 16;
 
 // Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the

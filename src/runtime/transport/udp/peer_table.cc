@@ -95,7 +95,7 @@ void PeerTable::insert(Rank peer, const UdpAddress& address) {
   slot = {key_of(address), peer};
 }
 
-// Rare: the table is filled anew, so that no address of old stays in it.
+// Rare. The table is filled anew, so that the old address does not stay in it.
 void PeerTable::move(Rank peer, const UdpAddress& address) {
   addresses_[peer] = address;
   std::fill(slots_.begin(), slots_.end(), Slot{});

@@ -14,23 +14,24 @@
 
 namespace leeway::transport {
 
-// Filled at once, before traffic, or peer by peer. Lookups allocate nothing; the table is at most
-// half full, so a probe is short even for addresses that a stranger chose.
+// The table is filled at once, before traffic, or peer by peer. Lookups allocate nothing; the table
+// is at most half full, so a probe is short even for addresses that a stranger chose.
 class PeerTable {
  public:
-  // `by_rank[i]` is rank i's address. Refused when two ranks share an address, when families
-  // differ, or when there are more than limits::kPeersMax.
+  // `by_rank[i]` is rank i's address. Returns an error if two ranks share an address, if families
+  // differ, or if there are more than limits::kPeersMax ranks.
   Status assign(std::span<const UdpAddress> by_rank);
 
-  // Adds the next peer (`peer` is count()), or says from where else one sends that is there. An
-  // address that another peer had is this one's from now on. Between send() and receive() calls.
+  // Adds the next peer (`peer` is count()), or gives a peer that is in the table a further address
+  // from which it sends. An address that another peer had is this peer's from now on. Call it
+  // between send() and receive() calls.
   Status meet(Rank peer, const UdpAddress& address);
   Rank count() const { return static_cast<Rank>(addresses_.size()); }
 
-  // A peer that is there is at this address from now on, and at no other.
+  // Gives a peer that is in the table this address from now on, and no other.
   void move(Rank peer, const UdpAddress& address);
 
-  // Where trains to kEveryRank go.
+  // Sets the address to which trains to kEveryRank go.
   void set_group(const UdpAddress& group) { group_ = group; }
 
   bool knows(Rank to) const {
@@ -38,12 +39,12 @@ class PeerTable {
   }
   const UdpAddress& address_of(Rank to) const { return to == kEveryRank ? group_ : addresses_[to]; }
 
-  // kNoRank for an address that is no peer's.
+  // Returns kNoRank if no peer has the address.
   Rank find(const sockaddr_storage& address) const;
 
  private:
-  // An address without what must not matter in a comparison (flow label, scope, padding). IPv4 is
-  // kept v4-mapped.
+  // An address without the fields that must not matter in a comparison (flow label, scope,
+  // padding). IPv4 is kept v4-mapped.
   struct Key {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
@@ -59,7 +60,7 @@ class PeerTable {
   void grow();
   void insert(Rank peer, const UdpAddress& address);
   std::size_t home_of(const Key& key) const;
-  // The slot that holds the key, or the empty one where it belongs.
+  // Returns the slot that holds the key, or the empty one where it belongs.
   std::size_t probe(const Key& key) const;
 
   std::vector<UdpAddress> addresses_;

@@ -21,8 +21,8 @@ constexpr std::size_t kCacheLine = 64;
 // empty-handed, so that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
-// Bound on the memory that the kernel accounts for a message: a page beside each datagram, and a
-// coalesced message has datagrams of 512 bytes and more.
+// Bound on the memory that the kernel accounts for a message: a page in addition to each datagram.
+// A coalesced message has datagrams of at least 512 bytes.
 constexpr std::uint64_t kMemoryOfMessage = 4096;
 constexpr std::uint64_t kMemoryPerByte = 9;
 
@@ -30,8 +30,8 @@ constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// The kernel's notes beside a message. Without a segment's size it is one datagram; all datagrams
-// of a coalesced message have one mark.
+// What the kernel says about a message in addition to its bytes. If it gives no segment size, the
+// message is one datagram; all datagrams of a coalesced message have one mark.
 struct Notes {
   std::size_t segment = 0;
   Ecn ecn = Ecn::none;

@@ -30,22 +30,23 @@ class UdpReceiver {
 
   // From now on datagrams of unknown addresses are handed out, as those of kNoRank.
   void show_strangers() { shows_strangers_ = true; }
-  // The address that a datagram came from. Of the latest receive() call.
+  // Returns the address that a datagram of the latest receive() call came from.
   const sockaddr_storage& source_of(const Received& received) const {
     const auto at = static_cast<std::size_t>(received.bytes.data() - arena_.data());
     return names_[at / buffer_bytes_];
   }
 
-  // Returns where the latest datagram of an unknown address came from; without a port if none came.
+  // Returns the address of the latest datagram of an unknown sender; it has no port if none came.
   const sockaddr_storage& last_stranger() const { return stranger_; }
 
-  // As DatagramTransport::receive(); one system call at most while strangers keep away.
+  // The same as DatagramTransport::receive(). Makes at most one system call if no strangers send.
   std::size_t receive(std::span<Received> out);
 
-  // Datagrams lie in the arena that receive() has had no room to hand out.
+  // Returns true if there are datagrams in the arena that the last receive() had no room to hand
+  // out.
   bool pending() const { return current_ < arrived_; }
 
-  // Returns a bound on the kernel's memory that the socket's queue had since the last call: for
+  // Returns a bound on the kernel's memory that the socket's queue took since the last call, for
   // messages read one batch after the other, without the queue being empty in between.
   std::uint64_t take_backlog();
 
@@ -78,7 +79,7 @@ class UdpReceiver {
   std::vector<sockaddr_storage> names_;
   std::vector<Control> controls_;
 
-  // The message that is being cut, and where in it.
+  // The message from which datagrams are being taken, and the position in it.
   std::size_t arrived_ = 0;
   std::size_t current_ = 0;
   bool open_ = false;

@@ -80,8 +80,9 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
 }
 
 // A device or a route that cannot segment tells only now; the system gives the same error for
-// datagrams that are too long. Its datagrams by themselves show which: only if one goes out, this
-// peer, and no other, is served by datagrams from now on.
+// datagrams that are too long. To find out which it is, the train's datagrams are sent one by one.
+// Only if one of them goes out, trains to this peer, and to no other, are sent datagram by datagram
+// from now on.
 std::size_t UdpSender::send_refused(const Train& train) {
   const std::uint64_t sent_before = datagrams_sent_;
   const std::uint64_t errors_before = send_errors_;
@@ -98,8 +99,7 @@ std::size_t UdpSender::send_by_datagram(const Train& train) {
   return 1;
 }
 
-// Returns how many datagrams were dealt with (sent or lost); fewer than there are means that
-// blocked_ is set.
+// Returns how many datagrams were sent or lost. If this is not all of them, blocked_ is set.
 std::size_t UdpSender::send_datagrams(const Train& train) {
   const std::size_t count = lay_out_datagrams(train);
   std::size_t done = 0;
@@ -156,7 +156,7 @@ std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
   return count;
 }
 
-// Cuts the slices at datagram borders: a datagram has a piece for each slice that it touches.
+// Cuts the slices at datagram borders: a datagram has a part of each slice that it touches.
 std::size_t UdpSender::lay_out_datagrams(const Train& train) {
   const std::size_t count = datagrams_of(train);
   LEEWAY_ASSERT(count <= kTrainDatagramsMax && train.slices.size() <= kTrainSlicesMax);

@@ -23,7 +23,7 @@
 
 namespace leeway::transport {
 
-// Segments of one UDP_SEGMENT message: UDP_MAX_SEGMENTS of kernels before 6.9 (128 since).
+// Most segments of one UDP_SEGMENT message: UDP_MAX_SEGMENTS of kernels before 6.9 (128 since).
 inline constexpr std::size_t kTrainDatagramsMax = 64;
 // Largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
 inline constexpr std::size_t kTrainBytesMax = 65507;
@@ -39,13 +39,13 @@ class UdpSender {
   UdpSender(int socket, bool use_segmentation, const PeerTable& peers,
             SendCall send_call = &::sendmmsg);
 
-  // As DatagramTransport::send().
+  // The same as DatagramTransport::send().
   std::size_t send(std::span<const Train> trains);
 
   // Returns true if the system had no room at the last send(), or the rest of a train waits here.
   // The caller calls flush() when the socket is writable.
   bool blocked() const { return blocked_; }
-  // Sends the rest of a train that the system took in part. Returns false if some of it still
+  // Sends the rest of a train of which the system took a part. Returns false if some of it still
   // waits.
   bool flush();
 
@@ -55,7 +55,7 @@ class UdpSender {
   bool is_plain(Rank to) const {
     return !plain_.empty() && std::find(plain_.begin(), plain_.end(), to) != plain_.end();
   }
-  // As LengthRefusals.
+  // See LengthRefusals.
   std::optional<LengthRefusal> take_refusal();
   // See Whereabouts.
   SendRefusals refusals_to(Rank peer) const;
@@ -95,8 +95,8 @@ class UdpSender {
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once
   std::vector<iovec> pieces_;
 
-  // Rest of a train of which some datagrams went out before the system was full. Without
-  // UDP_SEGMENT only.
+  // Rest of a train of which the system took some datagrams before it was full. Only used without
+  // UDP_SEGMENT.
   std::vector<std::byte> rest_;
   std::size_t rest_offset_ = 0;
   std::size_t rest_end_ = 0;

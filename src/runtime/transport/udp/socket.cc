@@ -26,8 +26,8 @@ std::size_t option(int socket, int level, int name) {
              : 0;
 }
 
-// The FORCE variants need CAP_NET_ADMIN and pass net.core.*mem_max; the plain ones are cut to it
-// without an error.
+// The FORCE options need CAP_NET_ADMIN and may exceed net.core.*mem_max; the plain ones are cut to
+// it without an error.
 std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   // The kernel doubles the value, so half of int's range is the most that makes sense.
   const std::size_t most = std::numeric_limits<int>::max() / 2;
@@ -36,9 +36,9 @@ std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   return option(socket, SOL_SOCKET, plain);
 }
 
-// Fragments multiply loss: one lost fragment loses the datagram. With PROBE the kernel refuses
-// datagrams longer than the interface's own MTU. With DO it would also believe messages of routers,
-// which anyone can forge, and refuse datagrams that the path carries.
+// Fragmentation multiplies loss: one lost fragment loses the whole datagram. With PROBE the kernel
+// refuses datagrams longer than the interface's own MTU. With DO it would also believe messages of
+// routers, which anyone can forge, and refuse datagrams that the path carries.
 void forbid_fragments(int socket, bool v6) {
   if (v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
@@ -47,8 +47,8 @@ void forbid_fragments(int socket, bool v6) {
   }
 }
 
-// Marks of queues on the way are read in any case: senders that slow down for them may be
-// elsewhere.
+// The socket reads marks that queues on the way have set even if it allows none itself: senders
+// that slow down for them may be elsewhere.
 void read_marks(int socket, bool v6) {
   set_option(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
 }
@@ -93,9 +93,9 @@ void allow_marks(asio::ip::udp::socket& socket, bool v6) {
 }
 
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes) {
-  // A lone datagram is charged its buffer, rounded up to a power of two by the allocator, and about
-  // 0.3 KiB of bookkeeping around it and 0.25 KiB for its descriptor; drivers that give a page to
-  // each frame are no worse.
+  // The kernel charges a single datagram its buffer, rounded up to a power of two by the allocator,
+  // and about 0.3 KiB of bookkeeping around it and 0.25 KiB for its descriptor; drivers that give a
+  // page to each frame are no worse.
   constexpr std::size_t kAround = 320 + 64;
   constexpr std::size_t kDescriptor = 256;
   constexpr std::size_t kPage = 4096;

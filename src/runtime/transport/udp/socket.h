@@ -10,11 +10,11 @@
 namespace leeway::transport {
 
 struct UdpSocketRequest {
-  UdpAddress local;              // the kernel chooses a port for port 0
+  UdpAddress local;              // for port 0 the kernel chooses one
   std::size_t buffer_bytes = 0;  // per direction
   bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;        // UDP_GRO, if the kernel has it
-  // Other sockets of this host may listen at the same address: multicast groups only
+  // Other sockets of this host may have the same address and port: only for multicast groups
   bool shared = false;
 };
 
@@ -27,17 +27,18 @@ struct UdpSocketGrant {
   std::size_t send_account_bytes = 0;
 };
 
-// Opens, binds and configures: non-blocking, never fragmenting, large buffers (beyond
-// net.core.rmem_max where the process may, else up to it). Only a failed open or bind is an error.
+// Opens, binds and configures the socket: non-blocking, never fragmenting, large buffers (beyond
+// net.core.rmem_max if the process may do that, else up to it). Only a failed open or bind is an
+// error.
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
 
-// Lets queues mark this socket's datagrams instead of dropping them, from now on (ECT(0)). Only for
+// From now on queues may mark this socket's datagrams instead of dropping them (ECT(0)). Only for
 // senders that slow down for marks.
 void allow_marks(asio::ip::udp::socket& socket, bool v6);
 
-// Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of
-// `account_bytes`, in the kernel's account, however they arrive.
+// Returns the payload bytes in datagrams of `datagram_bytes` that certainly fit into a receive
+// buffer to which the kernel accounts `account_bytes`, however they arrive.
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes);
 
 }  // namespace leeway::transport

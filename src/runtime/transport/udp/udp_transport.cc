@@ -40,8 +40,8 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
                        limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
-// Calls with no message at all: nothing is sent or received, but a filter of system calls (seccomp)
-// answers.
+// Makes calls with no message at all. Nothing is sent or received, but a filter of system calls
+// (seccomp) answers.
 Status check_calls(int socket) {
   mmsghdr none{};
   const char* refused = nullptr;
@@ -60,7 +60,7 @@ Status check_calls(int socket) {
 struct UdpTransport::Opened {
   asio::io_context context{1};
   asio::ip::udp::socket socket{context};
-  asio::ip::udp::socket group{context};  // open where a multicast group was joined
+  asio::ip::udp::socket group{context};  // opened if a multicast group was joined
   KeptFromChildren socket_kept;
   KeptFromChildren group_kept;
   UdpSocketGrant grant;

@@ -29,15 +29,15 @@ namespace leeway::transport {
 
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
-  std::uint16_t port = 0;  // the kernel chooses for port 0
+  std::uint16_t port = 0;  // for 0 the kernel chooses one
   // Largest payload, or 0 for the one that the interface of bind_address carries
   // (path_datagram_bytes)
   std::size_t datagram_bytes = 0;
   Loopback loopback = Loopback::network;       // as path_datagram_bytes
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
-  bool use_gso = true;                         // UDP_SEGMENT on the way out
-  bool use_gro = true;                         // UDP_GRO on the way in
-  // Only sealed datagrams come here, with tags of this base (filter.h)
+  bool use_gso = true;                         // UDP_SEGMENT for sending
+  bool use_gro = true;                         // UDP_GRO for receiving
+  // Only sealed datagrams with tags of this base come to this socket (filter.h)
   std::optional<std::uint32_t> sealed_tag_base;
 };
 
@@ -47,18 +47,19 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
 
   ~UdpTransport() override;
 
-  // Where peers reach this rank. With an unspecified bind address only the port has meaning.
+  // The address where peers reach this rank. If the bind address is unspecified, only the port has
+  // a meaning.
   const UdpAddress& local_address() const { return local_; }
   const UdpSocketGrant& grant() const { return grant_; }
 
-  // Queues may mark what leaves from now on instead of dropping it (ECT(0)): only for senders that
-  // slow down for marks. Any thread.
+  // From now on queues may mark datagrams of this socket instead of dropping them (ECT(0)). Only
+  // for senders that slow down for marks. Any thread.
   void allow_marks();
 
-  // Before the first send(). `by_rank` has one address for every rank, this one included.
+  // Call it before the first send(). `by_rank` has one address for every rank, including this one.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
-  // For one that meets its peers one by one (PeerTable::meet).
+  // For a rank that meets its peers one by one (PeerTable::meet).
   Status meet_peer(Rank peer, const UdpAddress& address) { return peers_.meet(peer, address); }
   Rank peers() const { return peers_.count(); }
 
@@ -74,9 +75,10 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
     return network_address(receiver_.last_stranger());
   }
 
-  // Hears `group` and takes trains to kEveryRank from now on. `group` is an address and a port, the
-  // same on all ranks; `self` is this rank. Call it before the first send(). It cannot tell whether
-  // the network carries the group to any other rank. Errors name the group.
+  // From now on receives datagrams to `group`, and sends trains to kEveryRank there. `group` is an
+  // address and a port, the same on all ranks; `self` is this rank. Call it before the first
+  // send(). It cannot tell whether the network carries the group to any other rank. Errors name the
+  // group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
   std::optional<LengthRefusal> take_refusal() override { return sender_.take_refusal(); }
@@ -110,11 +112,12 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   TransportLimits loopback_limits_;
   PeerTable peers_;
   UdpSender sender_;
-  mutable UdpReceiver receiver_;  // counters() asks what it read since the last time
+  mutable UdpReceiver receiver_;  // counters() asks for the drops since the last time
   const bool filtered_;
   mutable ReceiveDrops drops_;
-  std::unique_ptr<UdpReceiver> group_receiver_;  // where a multicast group was joined
-  bool group_first_ = false;                     // at the next receive()
+  std::unique_ptr<UdpReceiver> group_receiver_;  // present if a multicast group was joined
+  // Receive() reads the group's socket first next time.
+  bool group_first_ = false;
   Waiter waiter_;
 };
 

@@ -16,7 +16,7 @@ namespace leeway::transport {
 
 class ConnectionManager {
  public:
-  // Bound to `address`, which a port has.
+  // Makes a manager that is bound to `address`, which must be a port's.
   static Result<std::unique_ptr<ConnectionManager>> open(const asio::ip::address& address);
   ~ConnectionManager();
   ConnectionManager(const ConnectionManager&) = delete;
@@ -26,31 +26,30 @@ class ConnectionManager {
   std::uint8_t port() const { return id_->port_num; }
   int pollable() const { return channel_->fd; }
 
-  // Attributes that take a queue pair of the port to the state INIT: partition, port, queue key.
-  // 0 or an errno.
+  // Fills in the attributes that take a queue pair of the port to the state INIT: partition, port,
+  // queue key. Returns 0 or an errno.
   int initial_attributes(ibv_qp_attr& attributes, int& mask);
 
   struct Joined {
     ibv_ah_attr route{};
     std::uint32_t queue_key = 0;
   };
-  // Once. Waits for the fabric's answer, at most five seconds.
+  // Joins the group. Call it once. Waits for the fabric's answer, at most five seconds.
   Result<Joined> join(const VerbsPort& port, const asio::ip::address& group);
 
-  // Takes the events that are here. Returns true once the device was removed.
+  // Takes the events that have come. Returns true once the device was removed.
   bool device_removed();
 
  private:
   ConnectionManager() = default;
-  // Takes the event that is here, if any. Of a multicast event, `joined` and `error` are the
-  // outcome.
+  // Takes one event, if any has come. For a multicast event, `joined` and `error` get the outcome.
   bool take_event(Joined* joined, int* error);
 
   rdma_event_channel* channel_ = nullptr;
   rdma_cm_id* id_ = nullptr;
   std::optional<asio::ip::udp::endpoint> group_;
   bool removed_ = false;
-  bool answered_ = false;  // the multicast group's answer is here
+  bool answered_ = false;  // the multicast group's answer has come
 };
 
 }  // namespace leeway::transport

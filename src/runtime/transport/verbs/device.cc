@@ -12,15 +12,17 @@
 namespace leeway::transport {
 namespace {
 
-// 2 MiB of 4,096-byte datagrams on their way: more than any link holds in a millisecond, and no
-// more than what a repair request should have to queue behind.
+// 2 MiB of 4,096-byte datagrams on their way. This is more than any link holds in a millisecond,
+// and a repair request should not have to queue behind more than that.
 constexpr std::size_t kSendEntries = 512;
 constexpr std::size_t kReceiveEntriesMin = 256;
-// Header and payload of a datagram, and as much again for callers that gather from more places.
+// Header and payload of a datagram, and as many pieces again for callers that gather from more
+// places.
 constexpr std::size_t kPieces = 4;
-// Reports, probes and short datagrams; asked for in steps, since drivers refuse what they have not.
+// For reports, probes and short datagrams. Sizes are tried in turn, since drivers refuse a size
+// that they do not support.
 constexpr std::size_t kInlineSteps[] = {256, 128, 64, 0};
-// As the kernel's default for IP datagrams.
+// The same as the kernel's default for IP datagrams.
 constexpr std::uint8_t kHopLimit = 64;
 
 void make_nonblocking(int handle) {
@@ -38,7 +40,7 @@ const char* fatal(ibv_event_type type) {
     case IBV_EVENT_CQ_ERR:
       return "its completion queue overflowed";
     default:
-      return nullptr;  // ports that go down come back; packets lost meanwhile are repaired
+      return nullptr;  // ports that go down come back; packets that are lost meanwhile are repaired
   }
 }
 
@@ -127,7 +129,7 @@ Status VerbsDevice::make_queue_pair() {
   wanted.cap.max_send_sge = static_cast<std::uint32_t>(sizes_.pieces);
   wanted.cap.max_recv_sge = 1;
   for (const std::size_t inline_bytes : kInlineSteps) {
-    ibv_qp_init_attr attempt = wanted;  // the driver writes what it grants into it
+    ibv_qp_init_attr attempt = wanted;  // the driver writes the sizes that it grants into it
     attempt.cap.max_inline_data = static_cast<std::uint32_t>(inline_bytes);
     queue_pair_.reset(ibv_create_qp(domain_.get(), &attempt));
     sizes_.inline_bytes = inline_bytes;
@@ -204,7 +206,7 @@ Result<VerbsDevice::Group> VerbsDevice::join(const asio::ip::address& group) {
   if (!joined.ok()) return joined.status();
   Group made{AddressHandle(ibv_create_ah(domain_.get(), &joined->route)), joined->queue_key};
   int error = made.route == nullptr ? errno : 0;
-  // Every member's queue pair has one queue key, its own and the group's.
+  // The queue pairs of all members have one queue key, for themselves and for the group.
   if (error == 0 && made.queue_key != queue_key_) error = EPERM;
   if (error == 0) {
     error = ibv_attach_mcast(queue_pair_.get(), &joined->route.grh.dgid, joined->route.dlid);

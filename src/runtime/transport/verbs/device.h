@@ -19,25 +19,26 @@
 
 namespace leeway::transport {
 
-// Entries of the queues, and what a send request may hold.
+// Entries of the queues, and how much a send request may hold.
 struct QueueSizes {
   std::size_t receive_entries = 0;
   std::size_t send_entries = 0;
   std::size_t pieces = 0;
-  std::size_t inline_bytes = 0;  // 0 where the driver takes none
+  std::size_t inline_bytes = 0;  // 0 if the driver takes none
 };
 
 // Returns how large the queues of a port should be: `receive_bytes` over its MTU receives, as far
 // as the device allows. Returns nullopt if it allows too few to be of use.
 std::optional<QueueSizes> queue_sizes(const VerbsPort& port, std::size_t receive_bytes);
 
-// The receives, of `entries`, that full datagrams may count on; the rest is for control datagrams
-// and for what receive() has lent out.
+// Returns how many of `entries` receives full datagrams may count on. The rest is for control
+// datagrams and for those that receive() has lent out.
 std::size_t promised_entries(std::size_t entries);
 
 class VerbsDevice {
  public:
-  // The queue pair is ready to send and to receive, with nothing posted. Errors name the remedy.
+  // Opens the device. Afterwards the queue pair is ready to send and to receive, with nothing
+  // posted. Errors name the remedy.
   static Result<std::unique_ptr<VerbsDevice>> open(const asio::ip::address& address,
                                                    std::size_t receive_bytes);
   ~VerbsDevice();
@@ -51,27 +52,27 @@ class VerbsDevice {
   ibv_cq* send_completions() const { return send_completions_.get(); }
   ibv_cq* receive_completions() const { return receive_completions_.get(); }
 
-  // Readable when completions that were asked for, or events, are here.
+  // Handles that become readable when completions that were asked for, or events, have come.
   std::array<int, 3> pollable() const;
-  // Takes the notes of completions off their channel, and clears the flag of a queue that has one:
-  // completions must then be asked for anew.
+  // Takes the notes of completions off their channel. Clears the flag of a queue that had a note:
+  // the caller must then ask for its completions again.
   void take_completion_events(bool& asked_receive, bool& asked_send);
 
-  // Why the device can never be used again; nullptr while it can.
+  // Returns why the device can never be used again, or nullptr while it can.
   const char* take_events();
 
   // Returns the handle for sending to a peer. `rank` is for the text of an error.
   Result<AddressHandle> route_to(const VerbsAddress& peer, std::size_t rank) const;
 
-  // Receives the group's datagrams from now on, and makes the way to it. Once.
+  // Receives the group's datagrams from now on, and makes the way to it. Call it once.
   struct Group {
     AddressHandle route;
     std::uint32_t queue_key = 0;
   };
   Result<Group> join(const asio::ip::address& group);
 
-  // In this order, with everything that others made in the domain released between the two. After
-  // close_queues() the device neither reads nor writes memory.
+  // Call these two in this order, and release everything that others made in the domain in between.
+  // After close_queues() the device neither reads nor writes memory.
   void close_queues();
   void close();
 

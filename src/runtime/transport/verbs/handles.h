@@ -1,5 +1,5 @@
-// Owners of the objects of libibverbs and librdmacm. They do not report failures to release: a
-// device that is gone cannot release its objects, and they go with its context.
+// Owners of the objects of libibverbs and librdmacm. They do not report failures to release an
+// object: if a device is gone, its objects cannot be released, and disappear with its context.
 #pragma once
 
 #include <infiniband/verbs.h>

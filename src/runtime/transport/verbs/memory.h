@@ -18,7 +18,7 @@
 
 namespace leeway::transport {
 
-// Page-aligned memory of the transport's own, zeroed and registered.
+// The transport's own memory: page-aligned, zeroed and registered.
 class Arena {
  public:
   // `what` is for the text of an error; `access` as for ibv_reg_mr().
@@ -27,7 +27,7 @@ class Arena {
 
   std::byte* data() const { return memory_.get(); }
   std::uint32_t key() const { return region_->lkey; }
-  // The device is gone; the memory stays.
+  // Call it when the device is gone. The memory stays.
   void release() { region_.reset(); }
 
  private:
@@ -41,7 +41,7 @@ class Arena {
 // Memory of callers from which datagrams are gathered without a copy.
 class Regions {
  public:
-  // Registers and releases; both replaced in tests.
+  // The calls that register and release memory. Tests replace both.
   struct Calls {
     std::function<RegionHandle::pointer(ByteSpan)> add;
     std::function<void(RegionHandle::pointer)> drop;
@@ -50,14 +50,15 @@ class Regions {
   ~Regions() { clear(); }
   Regions(const Regions&) = delete;
 
-  // 0, or the errno of the registration.
+  // Registers memory. Returns 0, or the errno of the registration.
   int add(ByteSpan memory);
-  // The span of an add(); others are ignored.
+  // Releases memory that was given to add(). Other memory is ignored.
   void drop(ByteSpan memory);
   void clear();
 
-  // The key of a registered span that contains these bytes. Where spans overlap, only the one that
-  // begins last is looked at. A piece that only another span contains is copied: slower, but right.
+  // Returns the key of a registered span that contains these bytes. If spans overlap, only the one
+  // that begins last is examined. If only another span contains the bytes, they are copied, which
+  // is slower but correct.
   std::optional<std::uint32_t> key_of(const std::byte* data, std::size_t bytes) const;
 
  private:

@@ -17,24 +17,26 @@ namespace leeway::transport {
 // Room that the device leaves in front of every datagram for the network's header.
 inline constexpr std::size_t kNetworkHeaderBytes = 40;
 
-// Filled once, before traffic. A lookup allocates nothing and takes ten comparisons for 1,024
-// peers, whatever addresses strangers choose.
+// The table is filled once, before traffic. A lookup allocates nothing and takes ten comparisons
+// for 1,024 peers, whatever addresses strangers choose.
 class VerbsPeers {
  public:
-  // `by_rank[i]` is rank i's address. Refused when two ranks have the same, when link layers or
-  // IPv4 and IPv6 are mixed, when `own` is missing, or beyond limits::kPeersMax.
+  // `by_rank[i]` is rank i's address. Returns an error if two ranks have the same address, if link
+  // layers or IPv4 and IPv6 are mixed, if `own` is missing, or if there are more than
+  // limits::kPeersMax.
   Status assign(std::span<const VerbsAddress> by_rank, const VerbsAddress& own);
 
   std::size_t size() const { return addresses_.size(); }
   const VerbsAddress& address_of(std::size_t rank) const { return addresses_[rank]; }
   Rank self() const { return self_; }
 
-  // The rank that sent what a completion speaks of, self() included (multicast comes back); kNoRank
-  // for a stranger. `header` is the kNetworkHeaderBytes in front of the datagram.
+  // Returns the rank that sent the completion's datagram. This may be self(), because multicast
+  // comes back. Returns kNoRank for a stranger. `header` is the kNetworkHeaderBytes in front of the
+  // datagram.
   Rank find(const ibv_wc& completion, const std::byte* header) const;
 
  private:
-  // Identifies a sender: its queue pair and its GID, or its LID where there is no GID.
+  // Identifies a sender by its queue pair and its GID, or its LID if there is no GID.
   struct Key {
     Gid gid{};
     std::uint32_t lid = 0;
@@ -50,7 +52,7 @@ class VerbsPeers {
 
   std::vector<VerbsAddress> addresses_;
   std::vector<Entry> entries_;  // sorted by key
-  bool ipv4_ = false;           // all are: the network's header is IPv4's
+  bool ipv4_ = false;           // all peers' addresses are IPv4: the network's header is IPv4's
   Rank self_ = kNoRank;
 };
 

@@ -63,7 +63,7 @@ std::size_t VerbsReceiver::receive(std::span<Received> out) {
   if (out.empty() || abandoned_) return 0;
   std::size_t filled = 0;
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax; ++batch) {
-    post_again();  // the caller has no claim any more on what the last call handed out
+    post_again();  // the caller no longer owns the datagrams of the last call
     if (!fetch()) break;
     filled = hand_out(out);
   }
@@ -93,7 +93,8 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
       failure_ = ibv_wc_status_str(completion.status);
       continue;
     }
-    if (completion.wr_id >= entries_ || used_count_ == entries_) continue;  // no slot of ours
+    // It is not one of our slots.
+    if (completion.wr_id >= entries_ || used_count_ == entries_) continue;
     used_[used_count_++] = static_cast<std::uint32_t>(completion.wr_id);
     if (admit(completion, out[filled])) ++filled;
   }
@@ -101,7 +102,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Returns true if the datagram is a peer's, and sets what receive() says of it.
+// Returns true if the datagram is a peer's, and sets the fields that receive() returns.
 bool VerbsReceiver::admit(const ibv_wc& completion, Received& out) {
   std::byte* const start = slot(completion.wr_id);
   const std::size_t bytes = completion.byte_len;

@@ -30,19 +30,19 @@ class VerbsReceiver {
   };
   static std::size_t slot_bytes(std::size_t mtu_bytes);
 
-  // Counts what it does in `counters`.
+  // Counts its work in `counters`.
   VerbsReceiver(const Setup& setup, const VerbsPeers& peers, TransportCounters& counters);
 
-  // Posts every slot; 0 or an errno. Before the first receive().
+  // Posts every slot. Returns 0 or an errno. Call it before the first receive().
   int start();
 
-  // As DatagramTransport::receive().
+  // The same as DatagramTransport::receive().
   std::size_t receive(std::span<Received> out);
 
-  // Looks for arrivals. Returns true if there are some that receive() has not handed out.
+  // Checks for arrivals. Returns true if there are some that receive() has not handed out.
   bool pending();
 
-  // Why the queue pair cannot be used any more; nullptr while it can.
+  // Returns why the queue pair cannot be used any more, or nullptr while it can.
   const char* failure() const { return failure_; }
   void abandon() { abandoned_ = true; }
 
@@ -61,7 +61,7 @@ class VerbsReceiver {
   std::byte* const slots_;
   const VerbsPeers& peers_;
 
-  std::vector<ibv_recv_wr> requests_;  // a request for every slot, laid out once
+  std::vector<ibv_recv_wr> requests_;  // one request for each slot, laid out once
   std::vector<ibv_sge> pieces_;
   std::vector<std::uint32_t> used_;  // slots whose datagrams were handed out or refused
   std::size_t used_count_ = 0;

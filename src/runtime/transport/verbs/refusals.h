@@ -16,8 +16,8 @@ namespace leeway::transport::refusal {
 
 Status no_device();
 
-// Why `file` of /dev/infiniband does not open: EACCES where it is there and may not be used, which
-// the libraries report as if it were missing; else `error`.
+// Returns why `file` of /dev/infiniband does not open: EACCES if the file exists and must not be
+// used, which the libraries report as if it were missing; otherwise `error`.
 int reason_of(const std::string& file, int error);
 
 // The kernel's connection manager cannot be opened; `error` is errno.
@@ -26,20 +26,20 @@ Status no_connection_manager(int error);
 // The device's file in /dev/infiniband cannot be opened; `error` is errno.
 Status device_closed(const std::string& device, int error);
 
-// No port can be bound to `address`: the one that has it is down, none has it (those there are are
-// named), or none can be opened.
+// No port can be bound to `address`: the port that has it is down, or no port has it (the text
+// names those there are), or none can be opened.
 Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports);
 
-// Returns what is wrong with a port that was found: down, no RoCE v2 GID for the address, an MTU
-// below Leeway's least datagram. Returns nullopt if it can be used.
+// Returns what is wrong with a port that was found: it is down, has no RoCE v2 GID for the address,
+// or has an MTU below Leeway's smallest datagram. Returns nullopt if it can be used.
 std::optional<Status> unusable(const VerbsPort& port, const asio::ip::address& address);
 
-// `what` ("receive ring", ...) of `bytes` could not be registered or made; `error` is errno and
-// `limit_bytes` what the process may lock, nothing when unlimited.
+// `what` ("receive ring", ...) of `bytes` could not be registered or made. `error` is errno, and
+// `limit_bytes` is the memory that the process may lock, or nothing if it is unlimited.
 Status no_memory(const VerbsPort& port, const char* what, std::size_t bytes, int error,
                  std::optional<std::size_t> limit_bytes);
 
-// No way to the peer: its address does not resolve, for one.
+// There is no way to the peer; for example, its address does not resolve.
 Status no_route(const VerbsPort& port, std::size_t rank, const std::string& peer, int error);
 
 // The group cannot be joined.

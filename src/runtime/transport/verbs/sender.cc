@@ -118,7 +118,7 @@ void VerbsSender::post(std::uint64_t first, std::span<const Train> trains) {
   ibv_send_wr* refused = nullptr;
   ++counters_.send_calls;
   if (ibv_post_send(queue_pair_, &request_of(first), &refused) != 0) {
-    // The queue has room, so it is not that: the device or the queue pair is gone.
+    // The queue has room, so that is not the cause: the device or the queue pair is gone.
     failure_ = "it takes no datagrams";
     drop(trains);
     return;
@@ -144,8 +144,8 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// Drops the trains that the device no longer reads, in order. Those that remain are not complete,
-// so that the ring is never longer than the queue.
+// Drops the trains that the device no longer reads, in order. The trains that remain are
+// incomplete, so that the ring is never longer than the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

@@ -22,7 +22,7 @@ namespace leeway::transport {
 
 class VerbsSender {
  public:
-  // Where a rank's datagrams go; no handle for this rank itself.
+  // Where a rank's datagrams go. There is no handle for this rank itself.
   struct Destination {
     ibv_ah* handle = nullptr;
     std::uint32_t queue_pair = 0;
@@ -39,32 +39,33 @@ class VerbsSender {
   static constexpr std::size_t kTrainDatagramsMax = 64;
   static constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
-  // Counts what it does in `counters`.
+  // Counts its work in `counters`.
   VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters);
 
-  // Sets the destination of every rank; kEveryRank's is given with set_group().
+  // Sets the destination of every rank; that of kEveryRank is given with set_group().
   void set_destinations(std::vector<Destination> by_rank) { destinations_ = std::move(by_rank); }
   void set_group(const Destination& group) { group_ = group; }
 
-  // As DatagramTransport::send() and borrowed().
+  // The same as DatagramTransport::send() and borrowed().
   std::size_t send(std::span<const Train> trains);
   std::size_t borrowed();
 
-  // The queue was full at the last send(), or memory is being read: the next completion matters.
+  // Returns true if the queue was full at the last send(), or memory is being read: then the next
+  // completion matters.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
-  // Takes the completions that are here. Returns true if there were any.
+  // Takes the completions that have come. Returns true if there were any.
   bool collect();
-  // Takes completions until everything sent is out, at most `limit`.
+  // Takes completions until everything that was sent is out, at most for `limit`.
   void drain(Duration limit);
 
-  // Why the queue pair cannot be used any more (a request failed); nullptr while it can.
+  // Returns why the queue pair cannot be used any more (a request failed), or nullptr while it can.
   const char* failure() const { return failure_; }
-  // The device is gone: takes and drops everything from now on.
+  // Call it when the device is gone: from then on all trains are taken and dropped.
   void abandon();
 
  private:
   struct TrainEnd {
-    std::uint64_t posted = 0;  // datagrams ever posted up to the train's last
+    std::uint64_t posted = 0;  // number of datagrams that were posted up to the train's last
     bool reads = false;        // the device reads the train's memory
   };
 
@@ -89,7 +90,7 @@ class VerbsSender {
   Destination group_;
   std::vector<ibv_send_wr> requests_;  // a ring: request n of all lies at n modulo the size
   std::vector<ibv_sge> pieces_;        // sizes_.pieces of each request
-  std::vector<TrainEnd> trains_;       // a ring too: no train is shorter than a datagram
+  std::vector<TrainEnd> trains_;       // also a ring: no train is shorter than a datagram
 
   std::uint64_t posted_ = 0;     // datagrams posted so far
   std::uint64_t completed_ = 0;  // datagrams of `posted_` that are complete

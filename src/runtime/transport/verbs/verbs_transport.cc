@@ -11,11 +11,12 @@
 namespace leeway::transport {
 namespace {
 
-// Calls of receive() between two looks for events of the device, besides those of wait(), to which
-// a busy caller may not come for long. A look is two system calls.
+// Number of receive() calls between two checks for events of the device. wait() checks too, but a
+// busy caller may not call it for long. A check is two system calls.
 constexpr unsigned kReceivesBetweenLooks = 64;
 
-// How long datagrams that were just sent may take to leave before the queue is closed: farewells.
+// How long datagrams that were just sent, such as farewells, may take to leave before the queue is
+// closed.
 constexpr Duration kFarewell = std::chrono::milliseconds(100);
 
 Regions::Calls calls_of(ibv_pd* domain) {
@@ -131,7 +132,8 @@ Status VerbsTransport::register_memory(ByteSpan memory) {
 }
 
 void VerbsTransport::forget_memory(ByteSpan memory) {
-  // The caller's trains are not borrowed any more; this is for callers that give up on them.
+  // Usually the caller's trains are no longer borrowed here. This is for callers that give up on
+  // them.
   if (sender_->borrowed() > 0) sender_->drain(kFarewell);
   regions_.drop(memory);
 }
@@ -161,7 +163,7 @@ void VerbsTransport::wait(Duration timeout) {
   look_for_failure();
 }
 
-// Asks the device to tell of arrivals. Returns false if something has come already, or if asking
+// Asks the device to report arrivals. Returns false if something has come already, or if asking
 // failed.
 bool VerbsTransport::ask_for_completions() {
   if (!asked_receive_) asked_receive_ = ibv_req_notify_cq(device_->receive_completions(), 0) == 0;

@@ -35,22 +35,24 @@ struct VerbsOptions {
 
 class VerbsTransport final : public DatagramTransport {
  public:
-  // kUnavailable or kResourceExhausted with what is missing and the remedy; kInvalidArgument for a
-  // datagram size that Leeway (limits.h) or the port does not carry.
+  // Returns kUnavailable or kResourceExhausted with what is missing and the remedy, and
+  // kInvalidArgument for a datagram size that Leeway (limits.h) or the port does not carry.
   static Result<std::unique_ptr<VerbsTransport>> open(const VerbsOptions& options);
 
   ~VerbsTransport() override;
 
-  // For the other ranks; kVerbsAddressBytes.
+  // Returns kVerbsAddressBytes to be given to the other ranks.
   std::vector<std::byte> local_address() const { return encode(own_); }
   const VerbsPort& port() const { return device_->port(); }
 
-  // Before the first send(), once. `by_rank` has every rank's address, this one's included; they
-  // are not trusted. Takes the time in which the network resolves the peers' addresses.
+  // Call it once, before the first send(). `by_rank` has every rank's address, including this
+  // one's; they are not trusted. Takes as long as the network needs to resolve the peers'
+  // addresses.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank);
 
-  // After set_peers(): receives what goes to the group, and takes trains to kEveryRank. Waits for
-  // the fabric's answer, at most five seconds. After an error unicast works as before.
+  // Call it after set_peers(). From then on receives datagrams to the group, and sends trains to
+  // kEveryRank there. Waits for the fabric's answer, at most five seconds. After an error unicast
+  // works as before.
   Status join_multicast(const asio::ip::address& group);
 
   std::string_view name() const override { return "verbs"; }
@@ -87,7 +89,7 @@ class VerbsTransport final : public DatagramTransport {
   std::optional<VerbsReceiver> receiver_;
   Waiter waiter_;
 
-  bool asked_receive_ = false;  // the device will tell of the next completion
+  bool asked_receive_ = false;  // the device will report the next completion
   bool asked_send_ = false;
   unsigned receives_ = 0;
 };
