@@ -14,6 +14,7 @@
 #include "collective/node.h"
 #include "seal/aead.h"
 #include "seal/associations.h"
+#include "support/train_datagrams.h"
 #include "wire/packet.h"
 
 namespace leeway::attack {
@@ -173,21 +174,12 @@ class SealedJob {
   }
 
   void launch(Rank from, const Train& train) {
-    Bytes bytes;
-    for (const Slice& slice : train.slices)
-      bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-    for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
-      const auto end =
-          begin + static_cast<std::ptrdiff_t>(std::min(train.segment_bytes, bytes.size() - at));
-      const Bytes plain(begin, end);
-      if (!betrayal) {
-        fly(from, train.to, sealed_by(from, train.to, plain));
-        continue;
-      }
+    support::for_each_datagram(train, [&](ByteSpan datagram) {
+      const Bytes plain(datagram.begin(), datagram.end());
+      if (!betrayal) return fly(from, train.to, sealed_by(from, train.to, plain));
       for (const Bytes& said : betrayal(from, train.to, plain))
         fly(from, train.to, sealed_by(from, train.to, said));
-    }
+    });
   }
 
   void fly(Rank from, Rank to, Bytes bytes) {

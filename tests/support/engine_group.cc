@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contracts.h"
+#include "support/train_datagrams.h"
 
 namespace leeway::testing {
 EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes_(options.size) {
@@ -101,17 +102,14 @@ void EngineGroup::pump(Rank rank) {
 }
 
 void EngineGroup::launch(const Train& train, Rank from) {
-  std::vector<std::byte> bytes;
-  for (const Slice& slice : train.slices)
-    bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-  LEEWAY_ASSERT(bytes.size() == train.total_bytes);
-  for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-    const ByteSpan datagram =
-        ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+  std::size_t bytes = 0;
+  support::for_each_datagram(train, [&](ByteSpan datagram) {
+    bytes += datagram.size();
     for (Rank to = 0; to < size(); ++to) {
       if (train.to == to || (train.to == kEveryRank && to != from)) fly(from, to, datagram);
     }
-  }
+  });
+  LEEWAY_ASSERT(bytes == train.total_bytes);
 }
 
 void EngineGroup::fly(Rank from, Rank to, ByteSpan datagram) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "seal/aead.h"
+#include "support/train_datagrams.h"
 #include "transport/sealed/sealed_transport.h"
 
 namespace leeway::support {
@@ -154,14 +155,9 @@ class RelayGroup {
     const TransportLimits& limits() const override { return limits_; }
     std::size_t send(std::span<const Train> trains) override {
       for (const Train& train : trains) {
-        Bytes bytes;
-        for (const Slice& slice : train.slices)
-          bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-        group_.longest_train_ = std::max(group_.longest_train_, bytes.size());
-        for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-          const std::size_t part = std::min(train.segment_bytes, bytes.size() - at);
-          send_to(where_[train.to], ByteSpan(bytes).subspan(at, part));
-        }
+        group_.longest_train_ = std::max(group_.longest_train_, train.total_bytes);
+        support::for_each_datagram(train,
+                                   [&](ByteSpan datagram) { send_to(where_[train.to], datagram); });
       }
       return trains.size();
     }

@@ -13,6 +13,11 @@
 
 namespace leeway::collective {
 
+// Only float32 is measured, and only of float32 residuals are kept.
+inline std::span<const float> floats_of(ByteSpan bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
 class NoiseMeter {
  public:
   // Starts another operation, which measures other packets than the one before. A model's gradient

@@ -90,7 +90,7 @@ const Bitmap* Operation::required(FlowKind kind, Rank peer) const {
 
 protocol::Payload Operation::payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                                      MutableByteSpan scratch) {
-  return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch)
+  return kind == FlowKind::reduce ? reduction_.own().payload(to, index, ahead, scratch)
                                   : spread_.payload(to, index, scratch);
 }
 
@@ -112,7 +112,7 @@ protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header
 
 protocol::Payload Operation::parity(FlowKind kind, Rank to, wire::ParityPlace place,
                                     MutableByteSpan scratch) {
-  return kind == FlowKind::reduce ? reduction_.parity(to, place, scratch)
+  return kind == FlowKind::reduce ? reduction_.own().parity(to, place, scratch)
                                   : spread_.parity(to, place, scratch);
 }
 

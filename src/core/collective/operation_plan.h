@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "codec/finite.h"
 #include "collective/request.h"
 #include "protocol/round_plan.h"
 #include "schedule/packet_grid.h"
@@ -45,6 +46,10 @@ struct ReductionPlan {
   // Keep a copy of the input, so that the caller's memory is soon free.
   bool copy_input = false;
   bool fetch_empty = false;  // owners ask again for contributions of which no packet arrived
+
+  // Factor from a contribution of that weight to values per unit of work: a sum's contributions are
+  // units.
+  double per_unit(double weight) const { return op == ReduceOp::avg ? 1.0 / weight : 1.0; }
 };
 
 // Elements of one rank in the caller's memory.
@@ -117,6 +122,25 @@ struct OperationPlan {
     return schedule::PacketGrid(
         elements, static_cast<std::uint32_t>(format.elements_for(payload_bytes)), size_of(dtype));
   }
+  // The same for the owner's shard in the reduce half, and the encoded bytes of a full packet of
+  // any shard.
+  schedule::PacketGrid reduced_grid(Rank owner) const {
+    return grid_of(reduction.shards[owner].count, reduction.format);
+  }
+  std::size_t reduced_packet_bytes() const {
+    return reduction.format.encoded_bytes(reduction.format.elements_for(payload_bytes));
+  }
+  // Keys of the random bits for elements at that position of the tensor, which `source` encodes.
+  codec::Place place_of(Rank source, std::size_t position) const {
+    return {seed, step, source, position};
+  }
+  // Returns false for values of a reduction that are not all finite, if those are left out: they
+  // would spoil every mean.
+  bool is_measurable(ByteSpan values) const {
+    return !reduction.finite_only || codec::all_finite(dtype, values);
+  }
+  // Factor from a reduction's result to values per unit of work.
+  double result_per_unit() const { return reduction.op == ReduceOp::avg ? 1.0 : 1.0 / size; }
 };
 
 // Inputs of a plan beside the request: the collective's number, and state of the operation that the

@@ -52,14 +52,11 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
 }
 
 void Spread::encode_packet(PacketIndex index, MutableByteSpan elements, MutableByteSpan out) {
-  const codec::Place place{plan_->seed, plan_->step, plan_->self,
-                           own_.position + own_grid_.packet_offset(index)};
+  const codec::Place place =
+      plan_->place_of(plan_->self, own_.position + own_grid_.packet_offset(index));
   codec::encode_elements(half().format, elements, place, out);
   if (plan_->meter != nullptr && plan_->meter->samples(index.value, own_grid_.packets())) {
-    // Only float32 is measured.
-    const std::span values(reinterpret_cast<const float*>(elements.data()),
-                           elements.size() / sizeof(float));
-    plan_->meter->add_spread(half().format, place, values, out, half().meter_factor);
+    plan_->meter->add_spread(half().format, place, floats_of(elements), out, half().meter_factor);
   }
   if (half().adopt) codec::decode_elements(half().format, out, place, elements);
 }
@@ -147,10 +144,9 @@ protocol::Payload Spread::payload(Rank to, PacketIndex index, MutableByteSpan sc
   ByteSpan bytes(source, elements * element_bytes_);
   if (!half().format.identity()) {
     const MutableByteSpan out = scratch.first(half().format.encoded_bytes(elements));
-    codec::encode_elements(half().format, bytes,
-                           {plan_->seed, plan_->step, plan_->self,
-                            half().send[to].position + grid.packet_offset(index)},
-                           out);
+    codec::encode_elements(
+        half().format, bytes,
+        plan_->place_of(plan_->self, half().send[to].position + grid.packet_offset(index)), out);
     bytes = out;
   }
   return {bytes, plan_->sums_to(to) ? crc32c(bytes) : 0};
@@ -182,7 +178,7 @@ void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex ind
                     ByteSpan payload) {
   const std::size_t offset = grid.packet_offset(index);
   codec::decode_elements(half().format, payload,
-                         {plan_->seed, plan_->step, from, half().receive[from].position + offset},
+                         plan_->place_of(from, half().receive[from].position + offset),
                          {half().receive[from].data + offset * element_bytes_,
                           std::size_t{grid.packet_elements(index)} * element_bytes_});
 }

@@ -231,7 +231,7 @@ void Channel::tell_size() {
     {
       Driver::Session session(*driver_);
       if (known()) return;
-      session.node().tell_size(*member_);
+      session.node().sizes().tell(*member_);
       session.node().touch(*member_);
       pause = endpoint().slowest_timeout();
     }

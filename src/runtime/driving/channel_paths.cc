@@ -134,7 +134,7 @@ void Channel::prove_memory() {
   endpoint().keep_intact(config_.intact);
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer != config_.self && driver_->mixed_->is_near(slots_[peer]))
-      session.node().lift_size(slots_[peer]);
+      session.node().sizes().lift(slots_[peer]);
   }
 }
 
@@ -159,7 +159,7 @@ Status Channel::agree_on_size(bool measured, Duration timeout, const TellPath& t
 // Returns the peers that hold up the agreement: they have not told, or this rank does not know its
 // path to them.
 std::vector<Rank> Channel::unmeasured() {
-  std::vector<Rank> ranks = member_->untold_sizes();
+  std::vector<Rank> ranks = member_->sizes().untold();
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (peer == config().self || endpoint().link(peer).path().size.settled()) continue;
     if (std::find(ranks.begin(), ranks.end(), peer) == ranks.end()) ranks.push_back(peer);
@@ -170,19 +170,19 @@ std::vector<Rank> Channel::unmeasured() {
 Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tell) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(1);
-  const auto agreed = [this] { return member_->agreed_bytes().has_value(); };
+  const auto agreed = [this] { return member_->sizes().agreed_bytes().has_value(); };
   while (true) {
     {
       Driver::Session session(*driver_);
       // Paths are measured as soon as a report has come, for which a probe asks. Memory carries all
       // sizes that this rank means to send.
       const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
-      if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
+      if (!session.node().sizes().agree(*member_, searched)) endpoint().probe_all();
       // A peer that gave up does not answer any more.
       for (const Rank peer : unmeasured()) {
         if (endpoint().link(peer).gone) return explain({peer}, tell);
       }
-      const Rank narrow = searched ? session.node().too_narrow(*member_) : kNoRank;
+      const Rank narrow = searched ? session.node().sizes().too_narrow(*member_) : kNoRank;
       if (narrow != kNoRank) {
         return Status::error(StatusCode::kUnavailable,
                              "rank %u: no datagram of 548 bytes reaches rank %u, and shorter ones "
@@ -201,7 +201,7 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }
   Driver::Session session(*driver_);
-  config_.datagram_bytes = *member_->agreed_bytes();
+  config_.datagram_bytes = *member_->sizes().agreed_bytes();
   endpoint().shorten_datagrams(config_.datagram_bytes);
   return Status();
 }

@@ -313,7 +313,7 @@ bool Driver::send(Instant now) {
   const bool sent = trains_.send(now, node_, *transport_);
   if (!sent || lengths_ == nullptr) return sent;
   while (const auto refusal = lengths_->take_refusal())
-    node_.on_refused(now, refusal->to, refusal->bytes - around());
+    node_.sizes().on_refused(now, refusal->to, refusal->bytes - around());
   return sent;
 }
 

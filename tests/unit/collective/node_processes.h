@@ -11,6 +11,7 @@
 
 #include "collective/node.h"
 #include "protocol/train_buffer.h"
+#include "support/train_datagrams.h"
 
 namespace leeway::collective {
 
@@ -116,18 +117,13 @@ class Processes {
     }
   }
   void launch(Rank from, const Train& train) {
-    std::vector<std::byte> bytes;
-    for (const Slice& slice : train.slices)
-      bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-    for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-      const ByteSpan datagram =
-          ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+    support::for_each_datagram(train, [&](ByteSpan datagram) {
       ++sent_;
       if (observer) observer(from, train.to, datagram);
-      if (loses && loses(datagram)) continue;
+      if (loses && loses(datagram)) return;
       flights_.emplace((now_ + kDelay).ns,
                        Flight{from, train.to, {datagram.begin(), datagram.end()}});
-    }
+    });
   }
 
   std::vector<std::unique_ptr<Node>> nodes_;

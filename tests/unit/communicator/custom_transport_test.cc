@@ -17,6 +17,7 @@
 
 #include "leeway/communicator.h"
 #include "support/secret_line.h"
+#include "support/train_datagrams.h"
 #include "unit/rendezvous/loopback_ranks.h"
 
 namespace leeway {
@@ -59,18 +60,14 @@ class QueueTransport final : public DatagramTransport {
 
   std::size_t send(std::span<const Train> trains) override {
     for (const Train& train : trains) {
-      std::vector<std::byte> all;
-      for (const Slice& slice : train.slices)
-        all.insert(all.end(), slice.data, slice.data + slice.bytes);
-      for (std::size_t at = 0; at < all.size(); at += train.segment_bytes) {
+      support::for_each_datagram(train, [&](ByteSpan datagram) {
         ++counters_.datagrams_sent;
-        if (lost_(random_)) continue;
-        const auto end = std::min(all.size(), at + train.segment_bytes);
+        if (lost_(random_)) return;
         Queue& queue = *queues_[train.to];
         const std::lock_guard lock(queue.mutex);
-        queue.datagrams.push_back({self_, {all.begin() + at, all.begin() + end}});
+        queue.datagrams.push_back({self_, {datagram.begin(), datagram.end()}});
         queue.changed.notify_one();
-      }
+      });
     }
     return trains.size();
   }

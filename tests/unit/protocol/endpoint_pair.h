@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "protocol/endpoint.h"
+#include "support/train_datagrams.h"
 
 namespace leeway::protocol {
 
@@ -146,17 +147,12 @@ class EndpointPair {
   }
 
   void launch(Rank from, const Train& train) {
-    std::vector<std::byte> bytes;
-    for (const Slice& slice : train.slices)
-      bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-    for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-      const ByteSpan datagram =
-          ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
-      if (filter && !filter(from, datagram)) continue;
+    support::for_each_datagram(train, [&](ByteSpan datagram) {
+      if (filter && !filter(from, datagram)) return;
       flights_.emplace((now_ + kDelay).ns,
                        std::pair(static_cast<Rank>(1 - from),
                                  std::vector<std::byte>(datagram.begin(), datagram.end())));
-    }
+    });
   }
 
   std::array<std::unique_ptr<Endpoint>, 2> endpoints_;

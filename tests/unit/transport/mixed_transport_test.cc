@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 
+#include "support/train_datagrams.h"
 #include "unit/transport/datagrams.h"
 #include "unit/transport/shared_pair.h"
 
@@ -35,16 +36,11 @@ class NetTransport final : public DatagramTransport {
   std::size_t send(std::span<const Train> trains) override {
     const std::size_t count = std::min(room, trains.size());
     for (const Train& train : trains.first(count)) {
-      Bytes bytes;
-      for (const Slice& slice : train.slices)
-        bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-      for (std::size_t at = 0; at < bytes.size() && !net_.loses; at += train.segment_bytes) {
-        const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto part = std::min(train.segment_bytes, bytes.size() - at);
-        net_.to[train.to].push_back(
-            {self_, Bytes(first, first + static_cast<std::ptrdiff_t>(part))});
-      }
-      sent += !net_.loses;
+      if (net_.loses) continue;
+      support::for_each_datagram(train, [&](ByteSpan datagram) {
+        net_.to[train.to].push_back({self_, Bytes(datagram.begin(), datagram.end())});
+      });
+      ++sent;
     }
     return count;
   }

@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "support/train_datagrams.h"
 #include "unit/seal/pair.h"
 #include "unit/transport/datagrams.h"
 
@@ -31,14 +32,9 @@ class LineTransport final : public DatagramTransport {
   std::size_t send(std::span<const Train> trains) override {
     const std::size_t count = std::min(room, trains.size());
     for (const Train& train : trains.first(count)) {
-      Bytes bytes;
-      for (const Slice& slice : train.slices)
-        bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
-      for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-        const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto part = std::min(train.segment_bytes, bytes.size() - at);
-        line_.to[train.to].emplace_back(first, first + static_cast<std::ptrdiff_t>(part));
-      }
+      support::for_each_datagram(train, [&](ByteSpan datagram) {
+        line_.to[train.to].emplace_back(datagram.begin(), datagram.end());
+      });
       longest = std::max(longest, train.total_bytes);
     }
     room -= count;

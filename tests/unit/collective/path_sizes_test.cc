@@ -1,5 +1,5 @@
 // The longest datagrams that the paths of a process carry, on a network in virtual time.
-#include "collective/node.h"
+#include "collective/path_sizes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class NodeSizes : public ::testing::Test {
   void ask_until(const std::function<bool()>& done) {
     for (int i = 0; i < 100 && !done(); ++i) {
       for (Rank slot = 0; slot < 3; ++slot) {
-        if (!processes[slot].agree_on_size(*members[slot], /*measured=*/true))
+        if (!processes[slot].sizes().agree(*members[slot], /*measured=*/true))
           members[slot]->engine().endpoint().probe_all();
         processes[slot].touch(*members[slot]);
       }
@@ -55,11 +55,12 @@ class NodeSizes : public ::testing::Test {
   }
   void agree(std::size_t expected) {
     ask_until([&] {
-      return std::all_of(members.begin(), members.end(),
-                         [](const Member* member) { return member->agreed_bytes().has_value(); });
+      return std::all_of(members.begin(), members.end(), [](const Member* member) {
+        return member->sizes().agreed_bytes().has_value();
+      });
     });
     for (Member* const member : members) {
-      ASSERT_EQ(member->agreed_bytes(), expected);
+      ASSERT_EQ(member->sizes().agreed_bytes(), expected);
       member->engine().endpoint().shorten_datagrams(expected);
     }
   }
@@ -77,8 +78,8 @@ TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   const Duration normal = all_reduce();
   EXPECT_EQ(bytes(0, 1), 1472u);
   // Until the first report of a path, the path is not known to carry more than the base size.
-  const std::uint64_t cut_at_first = processes[0].size_counters().datagrams_cut;
-  const std::uint64_t cut_at_first_by_2 = processes[2].size_counters().datagrams_cut;
+  const std::uint64_t cut_at_first = processes[0].sizes().counters().datagrams_cut;
+  const std::uint64_t cut_at_first_by_2 = processes[2].sizes().counters().datagrams_cut;
   carries = 1272;
   all_reduce();
   EXPECT_EQ(bytes(0, 1), 1200u);
@@ -88,8 +89,8 @@ TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   const std::size_t lost_before = lost;
   EXPECT_LT(all_reduce(), normal + normal / 4);
   EXPECT_EQ(lost, lost_before) << "nothing that is too long is sent";
-  EXPECT_GT(processes[0].size_counters().datagrams_cut, cut_at_first + 50);
-  EXPECT_EQ(processes[2].size_counters().datagrams_cut, cut_at_first_by_2);
+  EXPECT_GT(processes[0].sizes().counters().datagrams_cut, cut_at_first + 50);
+  EXPECT_EQ(processes[2].sizes().counters().datagrams_cut, cut_at_first_by_2);
   carries = 9000;
   processes.pass(601s);
   EXPECT_EQ(bytes(0, 1), 1472u);
@@ -101,7 +102,7 @@ TEST_F(NodeSizes, RanksAgreeOnWhatAllPathsCarry) {  // WIRE 10.4
   const std::size_t lost_before = lost;
   all_reduce();
   EXPECT_EQ(lost, lost_before);
-  EXPECT_EQ(processes[0].size_counters().datagrams_cut, 0u);
+  EXPECT_EQ(processes[0].sizes().counters().datagrams_cut, 0u);
 }
 
 TEST_F(NodeSizes, APathMayCarryLessThanTheBase) {
@@ -139,38 +140,38 @@ TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   };
   const std::vector<Rank> rank_0 = {0};
   ask_until([&] {
-    return members[0]->untold_sizes().empty() && members[2]->untold_sizes().empty() &&
-           members[1]->untold_sizes() == rank_0;
+    return members[0]->sizes().untold().empty() && members[2]->sizes().untold().empty() &&
+           members[1]->sizes().untold() == rank_0;
   });
   EXPECT_FALSE(members[0]->all_know_size());
   mute = false;
   processes.pass(1s);
-  EXPECT_EQ(members[1]->untold_sizes(), rank_0) << "nobody has asked again";
-  processes[0].tell_size(*members[0]);
+  EXPECT_EQ(members[1]->sizes().untold(), rank_0) << "nobody has asked again";
+  processes[0].sizes().tell(*members[0]);
   processes[0].touch(*members[0]);
   processes.pass(100ms);
-  EXPECT_TRUE(members[1]->untold_sizes().empty());
+  EXPECT_TRUE(members[1]->sizes().untold().empty());
   EXPECT_TRUE(members[0]->all_know_size());
 }
 
 TEST_F(NodeSizes, APathThatCarriesNothingUsefulIsNamed) {
   carries = 200;
-  const auto narrow = [&] { return processes[0].too_narrow(*members[0]) != kNoRank; };
+  const auto narrow = [&] { return processes[0].sizes().too_narrow(*members[0]) != kNoRank; };
   ask_until(narrow);
-  EXPECT_EQ(processes[0].too_narrow(*members[0]), 1u);
-  EXPECT_EQ(processes[1].too_narrow(*members[1]), kNoRank);
+  EXPECT_EQ(processes[0].sizes().too_narrow(*members[0]), 1u);
+  EXPECT_EQ(processes[1].sizes().too_narrow(*members[1]), kNoRank);
 }
 
 TEST_F(NodeSizes, WhatTheSystemRefusesForOnePeerHurtsNoOther) {
   all_reduce();
   EXPECT_EQ(bytes(0, 1), 1472u);
   carries = 1272;
-  processes[0].on_refused(processes.now(), 1, 1472);
+  processes[0].sizes().on_refused(processes.now(), 1, 1472);
   EXPECT_EQ(bytes(0, 1), 1200u);
   EXPECT_EQ(bytes(0, 2), 1472u);
   all_reduce();
   processes.pass(1s);
-  EXPECT_EQ(processes[0].size_counters().probes_sent, 2u + 6 + 2 * 3u)
+  EXPECT_EQ(processes[0].sizes().counters().probes_sent, 2u + 6 + 2 * 3u)
       << "and it is searched at once";
 }
 
@@ -180,6 +181,57 @@ TEST_F(NodeSizes, AnUnknownProcessIsNotAnswered) {
                     {.bytes = 1000}, probe);
   processes[0].on_datagram(processes.now(), 7, probe);
   EXPECT_EQ(processes[0].refused()[static_cast<int>(wire::Refusal::epoch)], 1u);
+}
+
+// What a process answers to datagrams about sizes, whoever its members are.
+class PathSizesOfNoMember : public ::testing::Test {
+ protected:
+  using Role = wire::Size::Role;
+
+  PathSizesOfNoMember() { paths.meet(0); }
+  wire::Refusal say(Role role, const FormerMember* former) {
+    const wire::Prefix prefix{wire::PacketType::size, 5, 0, 1, 9};
+    std::array<std::byte, 1472> memory{};
+    const std::size_t bytes = wire::encode_size(prefix, {.role = role, .bytes = 1472}, memory);
+    return sizes.on_size(Instant{1}, 0, prefix, ByteSpan(memory).first(bytes), nullptr, former);
+  }
+  wire::Size answer() {
+    EXPECT_FALSE(answers.write(Instant{1}, paths, *buffer));
+    const Slice datagram = buffer->train().slices[0];
+    const ByteSpan bytes(datagram.data, datagram.bytes);
+    wire::Prefix prefix;
+    wire::Size size;
+    EXPECT_EQ(wire::decode_prefix(bytes, nullptr, prefix), wire::Refusal::none);
+    EXPECT_EQ(wire::decode_size(bytes, size), wire::Refusal::none);
+    EXPECT_EQ(prefix.source, 1);
+    EXPECT_EQ(prefix.destination, 0);
+    EXPECT_EQ(prefix.sequence, 9u);
+    return size;
+  }
+
+  Paths paths;
+  AnswerQueue answers;
+  PathSizes sizes{paths, answers};
+  std::unique_ptr<protocol::TrainBuffer> buffer = std::make_unique<protocol::TrainBuffer>();
+};
+
+TEST_F(PathSizesOfNoMember, AProbeIsAnsweredWithItsLength) {
+  EXPECT_EQ(say(Role::probe, nullptr), wire::Refusal::none);
+  const wire::Size said = answer();
+  EXPECT_EQ(said.role, Role::answer);
+  EXPECT_EQ(said.bytes, 1472);
+  EXPECT_EQ(say(Role::answer, nullptr), wire::Refusal::field) << "nothing was asked";
+}
+
+TEST_F(PathSizesOfNoMember, OneThatHasLeftStillTellsItsSize) {
+  const FormerMember former{.epoch = 5, .self = 1, .slots = {0, 1}, .size = 1400};
+  EXPECT_EQ(say(Role::mine, nullptr), wire::Refusal::epoch);
+  EXPECT_EQ(say(Role::yours, &former), wire::Refusal::epoch);
+  ASSERT_TRUE(answers.empty());
+  EXPECT_EQ(say(Role::mine, &former), wire::Refusal::none);
+  const wire::Size said = answer();
+  EXPECT_EQ(said.role, Role::yours);
+  EXPECT_EQ(said.bytes, 1400);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// What a reduction reports of the contributions to its shard.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "estimate/scale_plan.h"
+#include "leeway/report.h"
+#include "protocol/flow.h"
+
+namespace leeway::collective {
+
+class ContributionCounts {
+ public:
+  void reset(int ranks) {
+    *this = {};
+    contributors_.histogram.assign(ranks + 1, 0);
+  }
+
+  // A packet was summed with those contributions.
+  void on_reduced(const estimate::BlockScales& block, std::size_t elements) {
+    if (block.untouched) untouched_ += elements;
+    ++contributors_.histogram[block.contributors];
+  }
+  // A contribution to a packet was not finite, and is left out.
+  void on_left_out() { ++non_finite_; }
+  // No more packets will come. Returns true if all have.
+  bool settle(std::span<const protocol::ReceiveFlow> flows, Rank self);
+
+  void fill(CollectiveReport& report) const;
+
+ private:
+  ContributorStats contributors_;
+  std::uint64_t untouched_ = 0;
+  std::uint64_t non_finite_ = 0;
+  std::uint32_t fetched_ = 0;  // peers whose first pass was lost whole, but not the repair
+  std::uint32_t unheard_ = 0;  // peers of which no packet arrived
+};
+
+}  // namespace leeway::collective

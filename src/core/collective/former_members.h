@@ -1,0 +1,39 @@
+// Communicators that a process has left. Peers that still speak to them are answered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "leeway/types.h"
+#include "wire/packet.h"
+
+namespace leeway::collective {
+
+struct FormerMember {
+  // WIRE 6.8: a good-bye, or, to a peer that says good-bye itself, a report that it was heard.
+  // Another process that has closed the communicator, too, answers neither. Returns nullopt for a
+  // datagram that is not answered. The answer has no number yet.
+  std::optional<wire::Prefix> answer_to(Rank slot, ByteSpan datagram) const;
+
+  std::uint32_t epoch = 0;
+  Rank self = 0;
+  std::vector<Rank> slots;  // by rank
+  std::uint16_t size = 0;   // SizeAgreement::own()
+};
+
+// The latest ones. A peer that speaks to an older one waits for its deadline.
+class FormerMembers {
+ public:
+  static constexpr std::size_t kPlaces = 256;
+
+  void add(FormerMember member);
+  // Returns null if no such one is remembered.
+  const FormerMember* find(std::uint32_t epoch) const;
+
+ private:
+  std::vector<FormerMember> members_;  // a ring once it is full
+  std::size_t next_ = 0;
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,65 @@
+// This rank's contribution to every shard of a reduction, packet by packet: the caller's tensor, or
+// a copy of it with the residual of earlier calls, times a factor. Sends it to the shards' owners,
+// with parity, and keeps what encoding loses of it.
+#pragma once
+
+#include <vector>
+
+#include "base/arena.h"
+#include "collective/operation_plan.h"
+#include "collective/parity_cache.h"
+#include "protocol/round_client.h"
+
+namespace leeway::collective {
+
+class OwnContribution {
+ public:
+  explicit OwnContribution(MemoryWatcher* watcher) : copied_input_(watcher), kept_(watcher) {}
+
+  // The plan must outlive the operation.
+  void begin(const OperationPlan& plan);
+
+  // As protocol::RoundClient.
+  protocol::Payload payload(Rank owner, PacketIndex index, PacketIndex ahead,
+                            MutableByteSpan scratch);
+  protocol::Payload parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch);
+
+  // Values of a packet of our own shard, which are not encoded. Valid until the next call.
+  ByteSpan to_self(PacketIndex index);
+  // The same. They are copied if the result takes their place and may have to be formed again.
+  ByteSpan kept_to_self(PacketIndex index);
+  // Adds these values to the noise that is measured.
+  void measure(PacketIndex index);
+
+ private:
+  const ReductionPlan& half() const { return plan_->reduction; }
+  bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
+  void take_input();
+  void prepare_parity();
+  bool pays_residual(Rank owner) const;
+  void add_residual(Rank owner);
+  void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
+  // A packet of the owner's shard as it lies in our tensor.
+  ByteSpan input_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
+  // Our contribution to that packet: the same, or, with a factor, products that are written to
+  // `memory`.
+  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
+                           std::byte* memory) const;
+  // Memory where our encoded contribution stays for the sake of its parity.
+  MutableByteSpan kept_place(Rank owner, const schedule::PacketGrid& grid, PacketIndex index);
+
+  const OperationPlan* plan_ = nullptr;  // plan of the current operation
+  const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
+  schedule::PacketGrid own_grid_;        // of our own shard
+  std::size_t element_bytes_ = 4;
+  Arena copied_input_;       // or the input plus the residual
+  bool multiplies_ = false;  // a factor is still to be applied to the values at `input_`
+  // Our contribution to one packet then, or if the result takes its place.
+  Arena packet_;
+  // For a coded phase.
+  Arena kept_;                          // our encoded contributions
+  std::vector<std::size_t> kept_from_;  // by owner: offset of the first packet
+  std::vector<ParityCache> parities_;   // by owner
+};
+
+}  // namespace leeway::collective

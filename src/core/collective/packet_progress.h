@@ -1,0 +1,47 @@
+// Packets of this rank's shard: how many contributions each still waits for, and which are reduced.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bitmap.h"
+#include "base/contracts.h"
+#include "schedule/packet_cursor.h"
+#include "schedule/packet_grid.h"
+
+namespace leeway::collective {
+
+class PacketProgress {
+ public:
+  // `contributions`: how many come to each packet.
+  void reset(const schedule::PacketGrid& grid, int contributions) {
+    grid_ = grid;
+    missing_.assign(grid.packets(), static_cast<std::uint16_t>(contributions));
+    reduced_.resize(grid.packets());
+    chunk_left_.resize(grid.chunks());
+    for (ChunkIndex c; c.value < grid.chunks(); ++c) chunk_left_[c.value] = grid.chunk_size(c);
+  }
+
+  // A contribution came that was not here. Returns true if none is missing now.
+  bool arrive(PacketIndex index) {
+    LEEWAY_ASSERT(missing_[index.value] > 0);
+    return --missing_[index.value] == 0;
+  }
+  bool is_reduced(PacketIndex index) const { return reduced_.test(index.value); }
+  bool is_reduced(ChunkIndex chunk) const { return chunk_left_[chunk.value] == 0; }
+  // The packet's result is there. Pushes its chunk to `done` if that makes all of it reduced.
+  void reduce(PacketIndex index, schedule::ChunkQueue& done) {
+    const ChunkIndex chunk = grid_.chunk_of(index);
+    LEEWAY_ASSERT(!is_reduced(index) && !is_reduced(chunk));
+    reduced_.set(index.value);
+    if (--chunk_left_[chunk.value] == 0) done.push(chunk);
+  }
+
+ private:
+  schedule::PacketGrid grid_;
+  std::vector<std::uint16_t> missing_;
+  Bitmap reduced_;
+  std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
+};
+
+}  // namespace leeway::collective
