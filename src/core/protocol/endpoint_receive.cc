@@ -19,8 +19,8 @@ void prefetch(const T& object) {
 }  // namespace
 
 void Endpoint::expect(Rank from) const {
-  prefetch(links_[from]);
-  for (const Round* round : rounds_.collectives()) {
+  prefetch(state_.links[from]);
+  for (const Round* round : state_.rounds.collectives()) {
     for (const PhaseState& phase : round->phases) {
       if (phase.settled && phase.sends_open == 0) continue;
       prefetch(phase.receive[from]);
@@ -30,30 +30,30 @@ void Endpoint::expect(Rank from) const {
 }
 
 void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
-  const wire::Expectation expect{config_.epoch, config_.self, config_.size};
+  const wire::Expectation expect{state_.config.epoch, state_.config.self, state_.config.size};
   wire::Prefix prefix;
   wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
   if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
   if (refusal == wire::Refusal::none && wire::is_for_process(datagram))
     refusal = wire::Refusal::type;
   if (refusal != wire::Refusal::none) {
-    ++counters_.refused[static_cast<int>(refusal)];
+    ++state_.counters.refused[static_cast<int>(refusal)];
     return;
   }
   if (prefix.type == wire::PacketType::alive) {
     // WIRE 6.9: the rank has not spoken, only its process.
-    counters_.refused_report += !links_[from].path().on_alive(now, prefix.sequence);
+    state_.counters.refused_report += !state_.links[from].path().on_alive(now, prefix.sequence);
     return;
   }
-  links_[from].path().on_life(now);
-  links_[from].gap.pause_until(busy_since_);
+  state_.links[from].path().on_life(now);
+  state_.links[from].gap.pause_until(busy_since_);
   if (prefix.destination == kEveryRank) {
-    links_[from].on_group_arrival(now, prefix.sequence);
+    state_.links[from].on_group_arrival(now, prefix.sequence);
   } else {
-    links_[from].on_arrival(now, prefix.sequence, datagram.size());
+    state_.links[from].on_arrival(now, prefix.sequence, datagram.size());
   }
-  links_[from].heard = true;
-  if (links_[from].dead) return answer_dead(from, prefix.type);
+  state_.links[from].heard = true;
+  if (state_.links[from].dead) return answer_dead(from, prefix.type);
   switch (prefix.type) {
     case wire::PacketType::data: {
       wire::DataHeader header;
@@ -95,10 +95,11 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     case wire::PacketType::piece:
       break;
   }
-  if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
+  if (refusal != wire::Refusal::none) ++state_.counters.refused[static_cast<int>(refusal)];
   // WIRE 6.5: a peer that has left needs no credit. Where both have left, reports in three copies
   // would answer each other for ever.
-  if (!links_[from].gone && (prefix.asks || links_[from].report_wanted())) queue_report(from);
+  if (!state_.links[from].gone && (prefix.asks || state_.links[from].report_wanted()))
+    state_.queue_report(from);
   reap(now);
 }
 
@@ -107,39 +108,40 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
 // the same change in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the
 // time.
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
-  ++counters_.data_received;
+  ++state_.counters.data_received;
   Round* const round =
-      rounds_.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
+      state_.rounds.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
   // WIRE 2.5: checked before the peer's progress is believed, which may be progress in another
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
-  if (!may_have_opened(from, header.opened_below) || !may_have_opened(from, header.settled_below)) {
-    ++counters_.refused_progress;
+  if (!progress_.may_have_opened(from, header.opened_below) ||
+      !progress_.may_have_opened(from, header.settled_below)) {
+    ++state_.counters.refused_progress;
     return;
   }
-  on_peer_progress(now, from, header.opened_below, header.settled_below);
+  progress_.on_collectives(now, from, header.opened_below, header.settled_below);
   if (round == nullptr || round->ended) return without_round(from, header, datagram);
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
 }
 
 void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   const bool point = header.kind == FlowKind::point;
-  const std::uint32_t opened =
-      point ? rounds_.receives_opened(from, header.message_tag) : rounds_.opened_below();
-  if (point) note_heard(from, header.message_tag, header.round);
+  const std::uint32_t opened = point ? state_.rounds.receives_opened(from, header.message_tag)
+                                     : state_.rounds.opened_below();
+  if (point) tags_.note(from, header.message_tag, header.round);
   switch (early_.judge(from, header, opened, datagram)) {
     case EarlyDatagrams::Fate::closed:
-      ++counters_.closed_round;
+      ++state_.counters.closed_round;
       if (point) touch(from, header.message_tag);
-      return queue_report(from);  // the sender does not know yet that we need nothing more
+      return state_.queue_report(from);  // the sender does not know yet that we need nothing more
     case EarlyDatagrams::Fate::future:
-      ++counters_.future_round;
+      ++state_.counters.future_round;
       return;
     case EarlyDatagrams::Fate::kept:
-      ++counters_.early_kept;
+      ++state_.counters.early_kept;
       return;
     case EarlyDatagrams::Fate::dropped:
-      ++counters_.early_dropped;
+      ++state_.counters.early_dropped;
       return;
   }
 }
@@ -147,18 +149,11 @@ void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan
 // The sender means another operation. Our report tells it which one we mean. Until its own report
 // says which one it means, a collective cannot end well here.
 void Endpoint::dispute(Instant now, Round& round, Rank from) {
-  refuse_plan(from);
+  state_.refuse_plan(from);
   if (round.plan->point_to_point() || round.done || round.refuted) return;
   if (round.disputed_by != kNoRank) return;
   round.disputed_by = from;
-  arm_inquiry(now, round);
-}
-
-// The datagram is authentic but contradicts the plan. Our report tells the sender which operation
-// we take it for.
-void Endpoint::refuse_plan(Rank from) {
-  ++counters_.refused_plan;
-  queue_report(from);
+  inquiry_.arm(now, round);
 }
 
 // Returns true if the sender means a flow as long as the receiver does. Of an uneven all_to_all
@@ -172,10 +167,10 @@ bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& h
   if (header.flow_packets == flow.packets && same_tail) return true;
   if (round.plan->in_pairs() && header.flow_packets > 0) {
     const std::uint64_t each = round.client->incoming(header.kind, from).elements_per_packet();
-    doom(now, round,
-         unequal_pair(round, from, (header.flow_packets - 1) * each + header.tail, config_.self,
-                      round.plan->pair_receives[from]),
-         {from});
+    settling_.doom(now, round,
+                   unequal_pair(round, from, (header.flow_packets - 1) * each + header.tail,
+                                state_.config.self, round.plan->pair_receives[from]),
+                   {from});
   }
   return false;
 }
@@ -191,7 +186,9 @@ bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t p
   if (tail == 0 && packets > 1) return false;
   const std::uint64_t elements = (packets - 1) * each + tail;
   if (elements > round.plan->tag.count) {
-    doom(now, round, too_long(round, from, elements, config_.self, round.plan->tag.count), {from});
+    settling_.doom(now, round,
+                   too_long(round, from, elements, state_.config.self, round.plan->tag.count),
+                   {from});
     return false;
   }
   flow.packets = packets;
@@ -203,59 +200,37 @@ bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t p
 }
 
 void Endpoint::touch(Rank from, std::uint32_t tag) {
-  PeerMessages* const messages = rounds_.messages(from);
+  PeerMessages* const messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
   if (MessageStream* const stream = messages->find(tag)) messages->touch(*stream);
 }
 
 void Endpoint::watch_tag(Instant now, std::uint32_t tag) {
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self) watch(now, peer);
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    if (peer != state_.config.self) watch(now, peer);
   }
-  watched_tags_.push_back(tag);
+  tags_.watch(tag);
   early_.for_each_message(tag,
-                          [&](Rank from, std::uint32_t number) { note_heard(from, tag, number); });
-}
-
-// Notes only tags that this process watches, so that a peer cannot make it use memory with made-up
-// tags.
-void Endpoint::note_heard(Rank from, std::uint32_t tag, std::uint32_t number) {
-  if (std::find(watched_tags_.begin(), watched_tags_.end(), tag) == watched_tags_.end()) return;
-  if (!has_room_for(from, tag)) return;
-  MessageStream& stream = rounds_.make_messages(from).stream(tag);
-  const std::uint32_t ahead = number - stream.receives_opened;
-  if (ahead >= limits::kMessagesHeardMax) return;
-  if (after(number + 1, stream.heard_below)) stream.heard_below = number + 1;
-  heard_message_ = true;
-}
-
-std::optional<Rank> Endpoint::sender_of(std::uint32_t tag) {
-  for (int step = 1; step <= config_.size; ++step) {
-    const auto peer = static_cast<Rank>((latest_sender_ + step) % config_.size);
-    const MessageStream* const stream = rounds_.stream(peer, tag);
-    if (stream == nullptr || !stream->unmatched()) continue;
-    latest_sender_ = peer;
-    return peer;
-  }
-  return std::nullopt;
+                          [&](Rank from, std::uint32_t number) { tags_.note(from, tag, number); });
 }
 
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
-  if (!round.plan->phase(header.kind).active) return refuse_plan(from);  // came before the round
+  if (!round.plan->phase(header.kind).active)
+    return state_.refuse_plan(from);  // came before the round
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto count_late = [&] {
     ++flow.late;
-    ++counters_.late;
+    ++state_.counters.late;
   };
   if (round.disputed_by == from) round.disputed_by = kNoRank;  // the other packet was forged
-  if (header.codec != round.plan->phase(header.kind).codec) return refuse_plan(from);
-  if (!same_length(now, round, from, header)) return refuse_plan(from);
+  if (header.codec != round.plan->phase(header.kind).codec) return state_.refuse_plan(from);
+  if (!same_length(now, round, from, header)) return state_.refuse_plan(from);
   if (header.is_parity()) return accept_parity(now, round, from, header, payload);
   if (flow.arrived.test(header.index.value)) {
     ++flow.duplicate;
-    ++counters_.duplicate;
+    ++state_.counters.duplicate;
     return note_last_copy(now, round, from, header);
   }
   if (flow.finished || round.phase(header.kind).settled) {
@@ -272,15 +247,15 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     case Acceptance::late:
       return count_late();
     case Acceptance::refused:
-      return refuse_plan(from);
+      return state_.refuse_plan(from);
   }
   flow.arrived.set(header.index.value);
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
   if (covered) {
-    move_parity(round, header.kind, from, header.index, lifted);
+    recovery_.move(round, header.kind, from, header.index, lifted);
   } else if (coded) {
-    recover(round, header.kind, from, flow.parity->grid().code_of(header.index));
+    recovery_.recover(round, header.kind, from, flow.parity->grid().code_of(header.index));
   }
   if (flow.chunks != nullptr && header.attempt == 0) watch_chunks(now, round, from, header);
   after_arrival(now, round, from, header);
@@ -291,9 +266,9 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
 void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto left = flow.chunks->on_packet(now, header.index, header.position);
-  if (!left || config_.multicast || flow.complete()) return;
-  if (flow.chunks->rest(now) < links_[from].rtt().smoothed()) return;
-  if (flow.ask_early(*left)) outbox_.queue_control(from);
+  if (!left || state_.config.multicast || flow.complete()) return;
+  if (flow.chunks->rest(now) < state_.links[from].rtt().smoothed()) return;
+  if (flow.ask_early(*left)) state_.outbox.queue_control(from);
 }
 
 // The packet was there already, but its last copy says that the pass is over (WIRE 2.12).
@@ -303,7 +278,8 @@ void Endpoint::note_last_copy(Instant now, Round& round, Rank from,
   if (!header.ends_first_pass() || flow.ended_pass >= 0 || !flow.open()) return;
   flow.ended_pass = 0;
   flow.last_arrival = now;
-  timers_.arm_link(from, now + links_[from].quiet_time(round.plan->phase(header.kind).gives_up()));
+  state_.timers.arm_link(
+      from, now + state_.links[from].quiet_time(round.plan->phase(header.kind).gives_up()));
 }
 
 void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
@@ -312,59 +288,26 @@ void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::D
   flow.fruitless = 0;
   if (flow.tries != 0) {
     flow.tries = 0;
-    timers_.arm_link(from, now + links_[from].rtt().timeout());
+    state_.timers.arm_link(from, now + state_.links[from].rtt().timeout());
   }
   if (header.ends_first_pass()) flow.ended_pass = std::max(flow.ended_pass, 0);
   if (flow.complete()) {
-    finish_receive(now, round, header.kind, from);
-    if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
+    settling_.finish_receive(now, round, header.kind, from);
+    if (round.phase(header.kind).receives_open == 0 || round.done) settling_.advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    timers_.arm_link(from,
-                     now + links_[from].quiet_time(round.plan->phase(header.kind).gives_up()));
-  }
-}
-
-// WIRE 2.6: returns true if the peer can have come so far. The limit counts from the later of two
-// numbers: where the peer was last heard to be, and where we are.
-bool Endpoint::may_have_opened(Rank peer, std::uint32_t opened_below) const {
-  const std::uint32_t known = links_[peer].peer_opened_below;
-  const std::uint32_t ours = rounds_.opened_below();
-  return !after(opened_below, (after(known, ours) ? known : ours) + limits::kRoundsAheadMax);
-}
-
-void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
-                                std::uint32_t settled_below) {
-  Link& link = links_[peer];
-  if (after(opened_below, link.peer_opened_below)) {
-    const std::uint32_t before = link.peer_opened_below;
-    link.peer_opened_below = opened_below;
-    for (Round* round : rounds_.collectives()) {
-      if (round->ended || after(before, round->number) || !gate_open(*round, peer)) continue;
-      if (round->gates_closed > 0 && --round->gates_closed == 0) round->gate_open_at = now;
-      repeat_end_soon(now, *round, peer);
-    }
-    outbox_.queue_data(peer);
-  }
-  // Progress in operations that are not open here yet is not believed.
-  if (after(settled_below, rounds_.opened_below())) settled_below = rounds_.opened_below();
-  if (!after(settled_below, link.peer_settled_below)) return;
-  link.peer_settled_below = settled_below;
-  for (Round* round : rounds_.collectives()) {
-    if (round->ended || !after(settled_below, round->number)) continue;
-    for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
-      if (round->plan->phase(kind).active) settle_send(*round, kind, peer);
-    }
-    advance(now, *round);
+    state_.timers.arm_link(
+        from, now + state_.links[from].quiet_time(round.plan->phase(header.kind).gives_up()));
   }
 }
 
 void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
-  Round* round = rounds_.find(end.kind, end.round, end.message_tag, from, /*as_sender=*/false);
+  Round* round =
+      state_.rounds.find(end.kind, end.round, end.message_tag, from, /*as_sender=*/false);
   if (round == nullptr) {
     const bool point = end.kind == FlowKind::point;
     const std::uint32_t opened =
-        point ? rounds_.receives_opened(from, end.message_tag) : rounds_.opened_below();
-    if (point) note_heard(from, end.message_tag, end.round);
+        point ? state_.rounds.receives_opened(from, end.message_tag) : state_.rounds.opened_below();
+    if (point) tags_.note(from, end.message_tag, end.round);
     if (after(end.round + 1, opened)) return;  // not opened here yet: the sender repeats it
     if (point) touch(from, end.message_tag);
     return tell_settled(from);
@@ -372,27 +315,28 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   if (end.kind != FlowKind::point && end.tag_digest != round->tag_digest)
     return dispute(now, *round, from);
   ReceiveFlow& flow = round->receive(end.kind, from);
-  if (!same_length(now, *round, from, end)) return refuse_plan(from);
+  if (!same_length(now, *round, from, end)) return state_.refuse_plan(from);
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return tell_settled(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  timers_.arm_link(from, now + links_[from].quiet_time(round->plan->phase(end.kind).gives_up()));
+  state_.timers.arm_link(
+      from, now + state_.links[from].quiet_time(round->plan->phase(end.kind).gives_up()));
 }
 
 // Sends one report for every END that came. A peer that hears no report sends more ENDs.
 void Endpoint::tell_settled(Rank peer) {
-  ++links_[peer].report_copies;
-  queue_report(peer);
+  ++state_.links[peer].report_copies;
+  state_.queue_report(peer);
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
-  ++counters_.repair_requests;
+  ++state_.counters.repair_requests;
   Round* round =
-      rounds_.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
+      state_.rounds.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
   // The peer may not know that we gave the collective up. No report tells that of messages.
   if (round == nullptr) {
-    if (repair.kind != FlowKind::point && rounds_.may_have_given_up(repair.round))
-      queue_report(from);
+    if (repair.kind != FlowKind::point && state_.rounds.may_have_given_up(repair.round))
+      state_.queue_report(from);
     return;
   }
   if (!round->plan->phase(repair.kind).repairable) return;
@@ -400,43 +344,43 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
   // may not be repeated: a rank that heard the end of a pass that was multicast for others sends
   // none. We would wait for its gate, and it for our answer.
   if (repair.kind != FlowKind::point)
-    on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
+    progress_.on_collectives(now, from, repair.round + 1, state_.links[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
   switch (flow.take_request(repair, words)) {
     case SendFlow::Request::ignored:
       return;
     case SendFlow::Request::refused:
-      return refuse_plan(from);
+      return state_.refuse_plan(from);
     case SendFlow::Request::taken:
       break;
   }
   round->phase(repair.kind).set_pass_over(flow, false);
-  outbox_.queue_data(from);
+  state_.outbox.queue_data(from);
 }
 
 // WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last probe.
 void Endpoint::on_probe(Instant now, Rank from) {
-  Link& link = links_[from];
+  Link& link = state_.links[from];
   if (now >= link.next_answer_at) return answer_probe(now, from);
   link.answer_at = link.next_answer_at;
-  timers_.arm_link(from, link.answer_at);
+  state_.timers.arm_link(from, link.answer_at);
 }
 
 void Endpoint::answer_probe(Instant now, Rank peer) {
-  Link& link = links_[peer];
+  Link& link = state_.links[peer];
   link.answer_at = Instant::infinite_future();
   link.next_answer_at = now + link.rtt().smoothed() / limits::kProbeAnswersPerRoundTrip;
-  queue_report(peer);
+  state_.queue_report(peer);
 }
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
-  links_[from].gone = any_gone_ = true;
-  queue_report(from);                                // WIRE 6.3: it asks until it is answered
-  if (departure_.serving()) timers_.arm_leave(now);  // and we may follow
-  for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);
-  const PeerMessages* messages = rounds_.messages(from);
+  state_.lose(now, from);
+  state_.queue_report(from);  // WIRE 6.3: it asks until it is answered
+  for (Round* round : state_.rounds.collectives()) settling_.on_peer_left_round(now, *round, from);
+  const PeerMessages* messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
-  messages->for_each_open([&](Round& message) { on_peer_left_round(now, message, from); });
+  messages->for_each_open(
+      [&](Round& message) { settling_.on_peer_left_round(now, message, from); });
 }
 
 }  // namespace leeway::protocol

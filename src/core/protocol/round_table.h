@@ -120,6 +120,12 @@ class RoundTable {
   std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {
     return next_message(peer, tag, false);
   }
+  // Returns false if limits::kTagsPerPeerMax other tags were used with the peer.
+  bool has_room_for(Rank peer, std::uint32_t tag) const {
+    const PeerMessages* const messages = this->messages(peer);
+    return messages == nullptr || messages->streams() < limits::kTagsPerPeerMax ||
+           messages->find(tag) != nullptr;
+  }
   // Number of the next message.
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
     const MessageStream* const stream = this->stream(peer, tag);
