@@ -213,7 +213,7 @@ std::vector<Rank> Member::untold_sizes() const {
 bool Member::all_know_size() const {
   if (sizes_[config().self] == 0) return true;
   for (Rank rank = 0; rank < sizes_.size(); ++rank) {
-    if (rank != config().self && !knows_size_[rank] && !engine_.endpoint().is_gone(rank))
+    if (rank != config().self && !knows_size_[rank] && !engine_.endpoint().link(rank).gone)
       return false;
   }
   return true;

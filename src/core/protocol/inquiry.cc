@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/contracts.h"
+
 namespace leeway::protocol {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr int kInquiriesByDeadline = 8;
 }  // namespace
 
 void Inquiry::arm(Instant now, Round& round) {
+  LEEWAY_ASSERT(!round.plan->point_to_point());
   // Answers are to be there by the deadline.
   const Duration soon = std::max<Duration>(Duration(limits::kTickNs),
                                            round.plan->deadline_length / kInquiriesByDeadline);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/contracts.h"
+
 namespace leeway::protocol {
 
 bool Progress::may_have_opened(Rank peer, std::uint32_t opened_below) const {
@@ -28,6 +30,7 @@ void Progress::on_collectives(Instant now, Rank peer, std::uint32_t opened_below
     settled_below = state_.rounds.opened_below();
   if (!after(settled_below, link.peer_settled_below)) return;
   link.peer_settled_below = settled_below;
+  LEEWAY_ASSERT(!after(link.peer_settled_below, state_.rounds.opened_below()));
   for (Round* round : state_.rounds.collectives()) {
     if (round->ended || !after(settled_below, round->number)) continue;
     for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {

@@ -17,6 +17,7 @@ bool Recovery::on_parity(Round& round, Rank from, const wire::DataHeader& header
 
 void Recovery::move(Round& round, FlowKind kind, Rank from, PacketIndex index, ByteSpan payload) {
   ParityLedger& ledger = *round.receive(kind, from).parity;
+  LEEWAY_ASSERT(ledger.covers(index));
   const wire::ParityPlace parity = ledger.parity_at(index);
   ledger.uncover(index);
   place(round, kind, from, parity, payload);

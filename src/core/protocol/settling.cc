@@ -21,12 +21,13 @@ void Settling::settle_send(Round& round, FlowKind kind, Rank peer) {
   round.phase(kind).set_pass_over(flow, true);
   flow.settled = true;
   flow.end_due = false;
+  LEEWAY_ASSERT(round.phase(kind).sends_open > round.phase(kind).passes_open);
   --round.phase(kind).sends_open;
 }
 
 void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
-  LEEWAY_ASSERT(flow.open());
+  LEEWAY_ASSERT(flow.open() && round.phase(kind).receives_open > 0);
   flow.finished = true;
   flow.request_due = false;
   --round.phase(kind).receives_open;
@@ -55,7 +56,7 @@ void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
 }
 
 void Settling::settle_phase(Instant now, Round& round, FlowKind kind) {
-  LEEWAY_ASSERT(!round.phase(kind).settled);
+  LEEWAY_ASSERT(!round.phase(kind).settled && round.phase(kind).receives_open == 0);
   round.phase(kind).settled = true;
   state_.rounds.refresh_settled_below();
   round.client->on_settled(kind, now);
@@ -216,6 +217,7 @@ void Settling::on_deadline(Instant now, Round& round) {
 }
 
 void Settling::cut_phase(Instant now, Round& round, FlowKind kind) {
+  LEEWAY_ASSERT(!round.phase(kind).settled);
   ++state_.counters.deadline_cuts;
   round.phase(kind).deadline_cut = true;
   for (Rank peer = round.first_peer(); peer < round.end_peer(state_.config.size); ++peer) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contracts.h"
 #include "base/limits.h"
 
 namespace leeway::protocol {
@@ -17,6 +18,7 @@ void WatchedTags::note(Rank from, std::uint32_t tag, std::uint32_t number) {
 }
 
 std::optional<Rank> WatchedTags::sender_of(std::uint32_t tag) {
+  LEEWAY_ASSERT(latest_sender_ < size_);
   for (int step = 1; step <= size_; ++step) {
     const auto peer = static_cast<Rank>((latest_sender_ + step) % size_);
     const MessageStream* const stream = rounds_.stream(peer, tag);

@@ -115,7 +115,7 @@ void Channel::look(Duration since, ChannelView& view) {
   view.self = config_.self;
   view.size = config_.size;
   view.datagram_bytes = config_.datagram_bytes;
-  view.rounds_open = endpoint.open_rounds();
+  view.rounds_open = static_cast<int>(endpoint.rounds().open_count());
   const bool cut = endpoint.counters().deadline_cuts > deadline_cuts_seen_;
   deadline_cuts_seen_ = endpoint.counters().deadline_cuts;
   view.counters = endpoint.counters();

@@ -1,113 +1,14 @@
-// Everything that arrives. It is untrusted until checked against the plan. A datagram that does not
-// fit is refused and counted.
+#include "protocol/receiver.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/contracts.h"
-#include "protocol/endpoint.h"
 #include "protocol/mismatch.h"
 
 namespace leeway::protocol {
-namespace {
 
-template <typename T>
-void prefetch(const T& object) {
-  const auto* const begin = reinterpret_cast<const std::byte*>(&object);
-  for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(begin + at, 1);
-}
-
-}  // namespace
-
-void Endpoint::expect(Rank from) const {
-  prefetch(state_.links[from]);
-  for (const Round* round : state_.rounds.collectives()) {
-    for (const PhaseState& phase : round->phases) {
-      if (phase.settled && phase.sends_open == 0) continue;
-      prefetch(phase.receive[from]);
-      prefetch(phase.send[from]);
-    }
-  }
-}
-
-void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
-  const wire::Expectation expect{state_.config.epoch, state_.config.self, state_.config.size};
-  wire::Prefix prefix;
-  wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
-  if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
-  if (refusal == wire::Refusal::none && wire::is_for_process(datagram))
-    refusal = wire::Refusal::type;
-  if (refusal != wire::Refusal::none) {
-    ++state_.counters.refused[static_cast<int>(refusal)];
-    return;
-  }
-  if (prefix.type == wire::PacketType::alive) {
-    // WIRE 6.9: the rank has not spoken, only its process.
-    state_.counters.refused_report += !state_.links[from].path().on_alive(now, prefix.sequence);
-    return;
-  }
-  state_.links[from].path().on_life(now);
-  state_.links[from].gap.pause_until(busy_since_);
-  if (prefix.destination == kEveryRank) {
-    state_.links[from].on_group_arrival(now, prefix.sequence);
-  } else {
-    state_.links[from].on_arrival(now, prefix.sequence, datagram.size());
-  }
-  state_.links[from].heard = true;
-  if (state_.links[from].dead) return answer_dead(from, prefix.type);
-  switch (prefix.type) {
-    case wire::PacketType::data: {
-      wire::DataHeader header;
-      ByteSpan payload;
-      refusal = wire::decode_data(datagram, header, payload);
-      if (refusal == wire::Refusal::none) on_data(now, from, header, datagram);
-      break;
-    }
-    case wire::PacketType::report: {
-      wire::Report report;
-      refusal = wire::decode_report(datagram, report);
-      if (refusal == wire::Refusal::none) on_report(now, from, report);
-      break;
-    }
-    case wire::PacketType::end: {
-      wire::End end;
-      refusal = wire::decode_end(datagram, end);
-      if (refusal == wire::Refusal::none) on_end(now, from, end);
-      break;
-    }
-    case wire::PacketType::repair: {
-      wire::Repair repair;
-      ByteSpan words;
-      refusal = wire::decode_repair(datagram, repair, words);
-      if (refusal == wire::Refusal::none) on_repair(now, from, repair, words);
-      break;
-    }
-    case wire::PacketType::probe:
-      on_probe(now, from);
-      break;
-    case wire::PacketType::goodbye:
-      on_goodbye(now, from);
-      break;
-    case wire::PacketType::given_up:
-      on_given_up(now, from);
-      break;
-    case wire::PacketType::alive:  // heard above
-    case wire::PacketType::size:   // refused above
-    case wire::PacketType::piece:
-      break;
-  }
-  if (refusal != wire::Refusal::none) ++state_.counters.refused[static_cast<int>(refusal)];
-  // WIRE 6.5: a peer that has left needs no credit. Where both have left, reports in three copies
-  // would answer each other for ever.
-  if (!state_.links[from].gone && (prefix.asks || state_.links[from].report_wanted()))
-    state_.queue_report(from);
-  reap(now);
-}
-
-// This takes no more parameters than registers hold. To fetch the two halves of a stack parameter
-// at once, the processor waited until all earlier stores, the last packet, were in the cache. With
-// the same change in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the
-// time.
-void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
+void Receiver::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   ++state_.counters.data_received;
   Round* const round =
       state_.rounds.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
@@ -124,7 +25,7 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
 }
 
-void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram) {
+void Receiver::without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   const bool point = header.kind == FlowKind::point;
   const std::uint32_t opened = point ? state_.rounds.receives_opened(from, header.message_tag)
                                      : state_.rounds.opened_below();
@@ -148,7 +49,7 @@ void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan
 
 // The sender means another operation. Our report tells it which one we mean. Until its own report
 // says which one it means, a collective cannot end well here.
-void Endpoint::dispute(Instant now, Round& round, Rank from) {
+void Receiver::dispute(Instant now, Round& round, Rank from) {
   state_.refuse_plan(from);
   if (round.plan->point_to_point() || round.done || round.refuted) return;
   if (round.disputed_by != kNoRank) return;
@@ -160,7 +61,7 @@ void Endpoint::dispute(Instant now, Round& round, Rank from) {
 // only the two ranks know the lengths. So the round fails here, and the report about it tells the
 // sender which length was expected.
 template <typename Header>
-bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& header) {
+bool Receiver::same_length(Instant now, Round& round, Rank from, const Header& header) {
   const ReceiveFlow& flow = round.receive(header.kind, from);
   if (!flow.sized) return take_length(now, round, from, header.flow_packets, header.tail);
   const bool same_tail = header.kind == FlowKind::reduce || header.tail == flow.tail;
@@ -178,7 +79,7 @@ bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& h
 // Takes the length of a message from the first datagram that tells it. Returns false if the length
 // makes no sense, or is more than the receive has room for. In the second case the message fails on
 // both sides.
-bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
+bool Receiver::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
                            std::uint32_t tail) {
   ReceiveFlow& flow = round.receive(FlowKind::point, from);
   const std::uint64_t each = round.client->incoming(FlowKind::point, from).elements_per_packet();
@@ -191,6 +92,7 @@ bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t p
                    {from});
     return false;
   }
+  LEEWAY_ASSERT(flow.arrived_count == 0);
   flow.packets = packets;
   flow.tail = tail;
   flow.sized = true;
@@ -199,22 +101,13 @@ bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t p
   return true;
 }
 
-void Endpoint::touch(Rank from, std::uint32_t tag) {
+void Receiver::touch(Rank from, std::uint32_t tag) {
   PeerMessages* const messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
   if (MessageStream* const stream = messages->find(tag)) messages->touch(*stream);
 }
 
-void Endpoint::watch_tag(Instant now, std::uint32_t tag) {
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self) watch(now, peer);
-  }
-  tags_.watch(tag);
-  early_.for_each_message(tag,
-                          [&](Rank from, std::uint32_t number) { tags_.note(from, tag, number); });
-}
-
-void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+void Receiver::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
   if (!round.plan->phase(header.kind).active)
@@ -263,7 +156,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
 
 // WIRE 5.9: asks at once for lost packets among those that must have left, if the answer comes
 // before the first pass is over. Parity need not make up for them then.
-void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
+void Receiver::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto left = flow.chunks->on_packet(now, header.index, header.position);
   if (!left || state_.config.multicast || flow.complete()) return;
@@ -272,7 +165,7 @@ void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::Da
 }
 
 // The packet was there already, but its last copy says that the pass is over (WIRE 2.12).
-void Endpoint::note_last_copy(Instant now, Round& round, Rank from,
+void Receiver::note_last_copy(Instant now, Round& round, Rank from,
                               const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
   if (!header.ends_first_pass() || flow.ended_pass >= 0 || !flow.open()) return;
@@ -282,8 +175,22 @@ void Endpoint::note_last_copy(Instant now, Round& round, Rank from,
       from, now + state_.links[from].quiet_time(round.plan->phase(header.kind).gives_up()));
 }
 
-void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
+void Receiver::accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+                             ByteSpan payload) {
+  ++state_.counters.parity_received;
   ReceiveFlow& flow = round.receive(header.kind, from);
+  if (flow.finished || round.phase(header.kind).settled) {
+    ++state_.counters.parity_unused;
+    return;
+  }
+  if (std::isnan(flow.weight)) flow.weight = header.weight;
+  if (!recovery_.on_parity(round, from, header, payload)) state_.refuse_plan(from);
+  after_arrival(now, round, from, header);
+}
+
+void Receiver::after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
+  ReceiveFlow& flow = round.receive(header.kind, from);
+  LEEWAY_ASSERT(!flow.finished && flow.arrived_count <= flow.packets);
   flow.last_arrival = now;
   flow.fruitless = 0;
   if (flow.tries != 0) {
@@ -300,7 +207,7 @@ void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::D
   }
 }
 
-void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
+void Receiver::on_end(Instant now, Rank from, const wire::End& end) {
   Round* round =
       state_.rounds.find(end.kind, end.round, end.message_tag, from, /*as_sender=*/false);
   if (round == nullptr) {
@@ -324,63 +231,91 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
 }
 
 // Sends one report for every END that came. A peer that hears no report sends more ENDs.
-void Endpoint::tell_settled(Rank peer) {
+void Receiver::tell_settled(Rank peer) {
   ++state_.links[peer].report_copies;
   state_.queue_report(peer);
 }
 
-void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
-  ++state_.counters.repair_requests;
-  Round* round =
-      state_.rounds.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
-  // The peer may not know that we gave the collective up. No report tells that of messages.
-  if (round == nullptr) {
-    if (repair.kind != FlowKind::point && state_.rounds.may_have_given_up(repair.round))
-      state_.queue_report(from);
-    return;
+void Receiver::note_early(std::uint32_t tag) {
+  early_.for_each_message(tag,
+                          [&](Rank from, std::uint32_t number) { tags_.note(from, tag, number); });
+}
+
+void Receiver::replay_early(Instant now, Round& round) {
+  const auto use = [&](Rank from, ByteSpan datagram) {
+    wire::DataHeader header;
+    ByteSpan payload;
+    if (round.ended || wire::decode_data(datagram, header, payload) != wire::Refusal::none) return;
+    accept_data(now, round, from, header, payload);
+  };
+  if (!round.plan->point_to_point()) {
+    early_.take_collective(round.number, use);
+  } else if (!round.plan->point_send) {
+    early_.take_message(round.plan->point_peer, round.plan->message_tag, round.number, use);
   }
-  if (!round->plan->phase(repair.kind).repairable) return;
-  // WIRE 5.5: a rank that asks has opened the operation. The report that said so may be lost, and
-  // may not be repeated: a rank that heard the end of a pass that was multicast for others sends
-  // none. We would wait for its gate, and it for our answer.
-  if (repair.kind != FlowKind::point)
-    progress_.on_collectives(now, from, repair.round + 1, state_.links[from].peer_settled_below);
-  SendFlow& flow = round->send(repair.kind, from);
-  switch (flow.take_request(repair, words)) {
-    case SendFlow::Request::ignored:
-      return;
-    case SendFlow::Request::refused:
-      return state_.refuse_plan(from);
-    case SendFlow::Request::taken:
-      break;
+}
+
+void Receiver::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  if (!flow.open()) return;
+  const Link& link = state_.links[peer];
+  const PhasePlan& plan = round.plan->phase(kind);
+  // The answer to a request may have come although its end was lost. Then nothing is left to ask
+  // for.
+  const bool answered =
+      flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
+  if (flow.abandoned || flow.ended_pass >= flow.awaited_pass() || answered) {
+    Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
+    if (flow.fruitless > ReceiveFlow::kFruitlessMost)
+      quiet_at = std::max(
+          quiet_at, flow.ask_at + link.rtt().timeout(flow.fruitless - ReceiveFlow::kFruitlessMost));
+    if (now < quiet_at) return state_.timers.arm_link(peer, quiet_at);
+    if (!flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty))
+      return settling_.finish_receive(now, round, kind, peer);
+    if (flow.abandoned) return on_abandoned(now, round, kind, peer);
+    return ask_again(now, round, kind, peer);
   }
-  round->phase(repair.kind).set_pass_over(flow, false);
-  state_.outbox.queue_data(from);
+  // Waits for the first pass or for the answer to a request. Silence may mean a lost datagram,
+  // theirs or ours.
+  Instant since = std::max(flow.ask_at, flow.last_arrival);
+  // One report announces all posted receives.
+  if (kind == FlowKind::point && flow.ended_pass < 0)
+    since = std::max(since, state_.rounds.messages(peer)->reported_at);
+  const Instant due = since + link.rtt().timeout(flow.tries);
+  if (now < due) return state_.timers.arm_link(peer, due);
+  ask_again(now, round, kind, peer);
 }
 
-// WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last probe.
-void Endpoint::on_probe(Instant now, Rank from) {
-  Link& link = state_.links[from];
-  if (now >= link.next_answer_at) return answer_probe(now, from);
-  link.answer_at = link.next_answer_at;
-  state_.timers.arm_link(from, link.answer_at);
+void Receiver::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer) {
+  if (round.plan->phase(kind).delivery != Delivery::Kind::exact ||
+      round.plan->tag.delivery != Delivery::Kind::exact) {
+    return settling_.finish_receive(now, round, kind, peer);
+  }
+  if (round.told.by != kNoRank) return settling_.end_as_told(now, round);
+  if (inquiry_.may_mean_another(round, kind, peer))
+    return inquiry_.ask_what_they_mean(now, round, kind, peer);
+  settling_.finish(now, round,
+                   left_early(state_.config.self, round, kind, peer, state_.config.names), {peer});
 }
 
-void Endpoint::answer_probe(Instant now, Rank peer) {
-  Link& link = state_.links[peer];
-  link.answer_at = Instant::infinite_future();
-  link.next_answer_at = now + link.rtt().smoothed() / limits::kProbeAnswersPerRoundTrip;
-  state_.queue_report(peer);
-}
-
-void Endpoint::on_goodbye(Instant now, Rank from) {
-  state_.lose(now, from);
-  state_.queue_report(from);  // WIRE 6.3: it asks until it is answered
-  for (Round* round : state_.rounds.collectives()) settling_.on_peer_left_round(now, *round, from);
-  const PeerMessages* messages = state_.rounds.messages(from);
-  if (messages == nullptr) return;
-  messages->for_each_open(
-      [&](Round& message) { settling_.on_peer_left_round(now, message, from); });
+// Before the first pass has ended, says again that the operation is open here. After it, asks for
+// missing packets.
+void Receiver::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  if (flow.ended_pass < 0) {
+    // A peer that has opened the operation would send at once if it knew that we have. Packets of a
+    // spread may not exist there yet.
+    const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
+    if (flow.tries > 0 && at_once && state_.gate_open(round, peer))
+      state_.links[peer].report_copies = state_.links[peer].copies(flow.tries);
+    state_.queue_report(peer);
+  } else {
+    flow.ask_for_all();
+    ++flow.fruitless;
+    state_.outbox.queue_control(peer);
+  }
+  flow.ask_at = now;
+  state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout(++flow.tries));
 }
 
 }  // namespace leeway::protocol

@@ -1,13 +1,14 @@
-// Reports of peers: how far a peer has come, which datagrams reached it, which operation it means.
+#include "protocol/report_reader.h"
+
 #include <algorithm>
 
+#include "base/contracts.h"
 #include "protocol/awaited.h"
-#include "protocol/endpoint.h"
 #include "protocol/mismatch.h"
 
 namespace leeway::protocol {
 
-void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
+void ReportReader::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = state_.links[from];
   // Checked before anything in the report is believed: a made-up number would close the rounds
   // below it.
@@ -55,7 +56,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
 
 // Returns true if the peer has posted more receives than we knew of. Also notes messages of watched
 // tags that it is sending.
-bool Endpoint::take_opened(Rank from, const wire::Report& report) {
+bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   Link& link = state_.links[from];
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
   if (more) link.peer_point_opened_below = report.point_opened_below;
@@ -81,7 +82,7 @@ bool Endpoint::take_opened(Rank from, const wire::Report& report) {
 // Returns true if the peer waits for packets of a collective that we have given up. If it were not
 // told, it would wait until its deadline. It would then open the next collective when we give that
 // up, too, and the two ranks would never meet again.
-bool Endpoint::waits_in_vain(const wire::Report& report) const {
+bool ReportReader::waits_in_vain(const wire::Report& report) const {
   const auto listed = std::span(report.open).first(report.open_count);
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
     if (theirs.point_to_point || !state_.rounds.may_have_given_up(theirs.round)) return false;
@@ -95,7 +96,7 @@ bool Endpoint::waits_in_vain(const wire::Report& report) const {
 
 // The peer waits for messages that were given up here. It did not hear that, or opened its receive
 // later.
-void Endpoint::answer_receives(Rank from, const wire::Report& report) {
+void ReportReader::answer_receives(Rank from, const wire::Report& report) {
   PeerMessages* const messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
@@ -108,7 +109,24 @@ void Endpoint::answer_receives(Rank from, const wire::Report& report) {
   }
 }
 
-void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
+void ReportReader::hear_failures(Rank from, const wire::Report& report) {
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    // Another report tells of a lossy call that ended by its deadline once it is open here.
+    const bool again = entry.tag.delivery != Delivery::Kind::exact &&
+                       entry.failure == StatusCode::kDeadlineExceeded;
+    if (entry.failed() && !entry.point_to_point && !again &&
+        !after(state_.rounds.opened_below(), entry.round))
+      heard_failures_.hear(from, entry);
+  }
+}
+
+void ReportReader::recall(Instant now, Round& round) {
+  const HeardFailures::Heard heard = heard_failures_.take(round.number);
+  if (heard.from != kNoRank) on_entry(now, round, heard.from, heard.entry);
+}
+
+void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
+  LEEWAY_ASSERT(!round.ended);
   const bool point = round.plan->point_to_point();
   const auto listed = std::span(report.open).first(report.open_count);
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
@@ -139,7 +157,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
 }
 
 // The reporter has settled the flow that we send it for this reduction.
-void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
+void ReportReader::learn_use(Round& round, Rank from, const wire::Report& report) {
   if (!round.plan->phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
@@ -147,18 +165,7 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
 }
 
-void Endpoint::hear_failures(Rank from, const wire::Report& report) {
-  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    // Another report tells of a lossy call that ended by its deadline once it is open here.
-    const bool again = entry.tag.delivery != Delivery::Kind::exact &&
-                       entry.failure == StatusCode::kDeadlineExceeded;
-    if (entry.failed() && !entry.point_to_point && !again &&
-        !after(state_.rounds.opened_below(), entry.round))
-      heard_failures_.hear(from, entry);
-  }
-}
-
-void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
+void ReportReader::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
   const bool given_up = theirs.point_to_point && theirs.failed();
   if (!is_refusal(theirs.failure) && !given_up) compare_tags(now, round, from, theirs.tag);
   if (round.ended) return;
@@ -170,7 +177,8 @@ void Endpoint::on_entry(Instant now, Round& round, Rank from, const wire::OpenRo
 
 // The collective has failed at the peer. It fails here, too, if the reason is an argument that all
 // ranks must give alike. After other failures it goes on with the data that is there.
-void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
+void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
+                                  const wire::OpenRound& theirs) {
   if (!round.done && makes_another_call(theirs.failure)) {
     if (theirs.failure == StatusCode::kMismatch && theirs.about != kNoRank &&
         !round.plan->in_pairs() && theirs.other != round.plan->tag) {
@@ -196,7 +204,7 @@ void Endpoint::on_peer_failed(Instant now, Round& round, Rank from, const wire::
 }
 
 // Notes why the rest of these flows does not come: a deadline passed at another rank.
-void Endpoint::note_cut(Round& round, Rank from, Rank by) {
+void ReportReader::note_cut(Round& round, Rank from, Rank by) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
     ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
@@ -204,8 +212,8 @@ void Endpoint::note_cut(Round& round, Rank from, Rank by) {
   }
 }
 
-void Endpoint::compare_tags(Instant now, Round& round, Rank from,
-                            const wire::OperationTag& theirs) {
+void ReportReader::compare_tags(Instant now, Round& round, Rank from,
+                                const wire::OperationTag& theirs) {
   // Send and receive are two operations with one tag: `operation` differs by design.
   wire::OperationTag ours = round.plan->tag;
   if (round.plan->point_to_point()) {
