@@ -38,8 +38,8 @@ void Departures::on_pumped(Rank rank) {
   RankState& state = ranks_[rank];
   if (!state.leaving) return;
   const protocol::Endpoint& endpoint = book_.engine(rank).endpoint();
-  state.slowest = std::max(state.slowest, endpoint.slowest_timeout());
-  state.forwards |= endpoint.has_forwarded();
+  state.slowest = std::max(state.slowest, endpoint.state().slowest_timeout());
+  state.forwards |= endpoint.state().departure.has_forwarded();
 }
 
 void Departures::on_pause(Instant now, Rank rank) {

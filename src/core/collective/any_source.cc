@@ -49,7 +49,7 @@ void AnySource::push(Instant now, Request& receive) {
   queue.push_back(&receive);
   deadline_at_ = std::min(deadline_at_, deadline_of(receive));
   tries_ = 0;
-  ask_at_ = std::min(ask_at_, now + endpoint_.slowest_timeout());
+  ask_at_ = std::min(ask_at_, now + endpoint_.state().slowest_timeout());
 }
 
 void AnySource::match(const Post& post) {
@@ -103,7 +103,7 @@ void AnySource::ask(Instant now) {
   tries_ = std::min(tries_ + 1, 6u);
   // If all other ranks have left, there is no time-out.
   const Duration timeout =
-      std::max<Duration>(endpoint_.slowest_timeout(), Duration(limits::kTickNs));
+      std::max<Duration>(endpoint_.state().slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));
   ask_at_ = now + pause;
 }

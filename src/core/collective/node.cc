@@ -448,7 +448,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   while (open && sending_at_ < sending_.size()) {
     Member& member = *sending_[sending_at_++];
     if (!hand_out(now, member, out)) continue;
-    note_paced(now, out, member.engine_.endpoint().ready_share());
+    note_paced(now, out, member.engine_.endpoint().sender().ready_share());
     return true;
   }
   for (std::size_t i = sending_at_; i < sending_.size(); ++i) {

@@ -121,7 +121,9 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       liveness_.on_goodbye(now, from);
       break;
     case wire::PacketType::given_up:
-      on_given_up(now, from);
+      if (!liveness_.on_given_up(now, from)) break;
+      cancel_all(now, liveness_.given_up());
+      if (state_.departure.serving()) say_goodbye(now);
       break;
     case wire::PacketType::alive:  // heard above
     case wire::PacketType::size:   // refused above
@@ -233,12 +235,6 @@ void Endpoint::bury(Instant now, Rank peer) {
   reap(now);
 }
 
-void Endpoint::on_given_up(Instant now, Rank from) {
-  if (!liveness_.on_given_up(now, from)) return;
-  cancel_all(now, liveness_.given_up());
-  if (state_.departure.serving()) say_goodbye(now);
-}
-
 void Endpoint::probe_all() {
   for (Rank peer = 0; peer < state_.config.size; ++peer) {
     if (peer != state_.config.self) probe(peer);
@@ -262,39 +258,6 @@ void Endpoint::say_goodbye(Instant now) {
   cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed",
                                 state_.config.self));
   leaving_.say_goodbye(now, !liveness_.given_up().ok());
-}
-
-double Endpoint::ready_share() const {
-  for (const Round* round : state_.rounds.collectives()) {
-    const auto sends = [](const PhaseState& phase) { return phase.passes_open > 0; };
-    if (round->ended || std::none_of(round->phases.begin(), round->phases.end(), sends)) continue;
-    const auto peers = static_cast<std::uint32_t>(state_.config.size - 1);
-    const std::uint32_t closed = std::min(round->gates_closed, peers - 1);
-    return static_cast<double>(peers - closed) / peers;
-  }
-  return 1;
-}
-
-Endpoint::Hold Endpoint::hold(Rank peer) const {
-  Hold found = Hold::nothing;
-  for (const Round* round : state_.rounds.with(peer)) {
-    if (round->ended) continue;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round->plan->phases[k].active) continue;
-      const auto kind = static_cast<FlowKind>(k);
-      const SendFlow& send = round->send(kind, peer);
-      const bool before = kind == FlowKind::spread &&
-                          round->plan->phases[static_cast<int>(FlowKind::reduce)].active &&
-                          !round->phase(FlowKind::reduce).settled;
-      if (send.open() && !send.pass_over && !before) {
-        if (!state_.gate_open(*round, peer)) return Hold::gate;
-        if (state_.links[peer].path().held()) return Hold::relay;
-        return state_.links[peer].path().credit() == 0 ? Hold::credit : Hold::turn;
-      }
-      if (send.open() || round->receive(kind, peer).open()) found = Hold::answer;
-    }
-  }
-  return found;
 }
 
 void Endpoint::shorten_datagrams(std::size_t bytes) {

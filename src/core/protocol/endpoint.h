@@ -103,28 +103,13 @@ class Endpoint {
   // This process forwarded a datagram between two of its peers (WIRE 9.8).
   void on_forwarded(Instant now) { state_.departure.on_forwarded(now); }
 
-  // Share of the peers to which the oldest collective still sends that have opened it. While some
-  // have not, the links of the others are not to be served: all ranks would send to them at once.
-  double ready_share() const;
-  // Reason why this rank's flows with the peer wait, for diagnostics.
-  enum class Hold : std::uint8_t {
-    nothing,  // no flow is open
-    gate,     // data is ready, but the peer has not opened the operation
-    credit,   // data is ready, but the credit is used up
-    relay,    // data is ready, but the relay on the way has no room for it yet
-    turn,     // data is ready and may leave
-    answer,   // all data has left, or none is ready yet: waits for the peer's data or report
-  };
-  Hold hold(Rank peer) const;
-
   const EndpointConfig& config() const { return state_.config; }
   const EndpointCounters& counters() const { return state_.counters; }
   const Link& link(Rank peer) const { return state_.links[peer]; }
   const RoundTable& rounds() const { return state_.rounds; }
+  const EndpointState& state() const { return state_; }
   const PacketOrder& order() const { return order_; }
-  bool has_forwarded() const { return state_.departure.has_forwarded(); }
-  // Longest time-out of the links to peers that are not gone; 0 if there is none.
-  Duration slowest_timeout() const { return state_.slowest_timeout(); }
+  const Sender& sender() const { return sender_; }
 
   // Shortens datagrams to the length that all ranks agreed their paths carry. No operation may be
   // open, or have been opened.
@@ -136,7 +121,6 @@ class Endpoint {
   void wake_link(Instant now, Rank peer);
   void wake_flows(Instant now, Round& round, Rank peer);
   void wake_round(Instant now, Round& round);
-  void on_given_up(Instant now, Rank from);
   // Removes rounds that ended while an event was handled, once it has been handled.
   void reap(Instant now) {
     if (state_.rounds.any_ended()) opening_.reap_ended(now);

@@ -323,4 +323,37 @@ void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   state_.timers.arm_link(peer, flow.end_at);
 }
 
+double Sender::ready_share() const {
+  for (const Round* round : state_.rounds.collectives()) {
+    const auto sends = [](const PhaseState& phase) { return phase.passes_open > 0; };
+    if (round->ended || std::none_of(round->phases.begin(), round->phases.end(), sends)) continue;
+    const auto peers = static_cast<std::uint32_t>(state_.config.size - 1);
+    const std::uint32_t closed = std::min(round->gates_closed, peers - 1);
+    return static_cast<double>(peers - closed) / peers;
+  }
+  return 1;
+}
+
+Sender::Hold Sender::hold(Rank peer) const {
+  Hold found = Hold::nothing;
+  for (const Round* round : state_.rounds.with(peer)) {
+    if (round->ended) continue;
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      if (!round->plan->phases[k].active) continue;
+      const auto kind = static_cast<FlowKind>(k);
+      const SendFlow& send = round->send(kind, peer);
+      const bool before = kind == FlowKind::spread &&
+                          round->plan->phases[static_cast<int>(FlowKind::reduce)].active &&
+                          !round->phase(FlowKind::reduce).settled;
+      if (send.open() && !send.pass_over && !before) {
+        if (!state_.gate_open(*round, peer)) return Hold::gate;
+        if (state_.links[peer].path().held()) return Hold::relay;
+        return state_.links[peer].path().credit() == 0 ? Hold::credit : Hold::turn;
+      }
+      if (send.open() || round->receive(kind, peer).open()) found = Hold::answer;
+    }
+  }
+  return found;
+}
+
 }  // namespace leeway::protocol

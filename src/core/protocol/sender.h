@@ -23,6 +23,20 @@ class Sender {
   // Members that hold the others up leave the multicast pass, and go on alone from its position.
   void wake_group(Instant now, Round& round, FlowKind kind);
 
+  // Share of the peers to which the oldest collective still sends that have opened it. While some
+  // have not, the links of the others are not to be served: all ranks would send to them at once.
+  double ready_share() const;
+  // Reason why this rank's flows with the peer wait, for diagnostics.
+  enum class Hold : std::uint8_t {
+    nothing,  // no flow is open
+    gate,     // data is ready, but the peer has not opened the operation
+    credit,   // data is ready, but the credit is used up
+    relay,    // data is ready, but the relay on the way has no room for it yet
+    turn,     // data is ready and may leave
+    answer,   // all data has left, or none is ready yet: waits for the peer's data or report
+  };
+  Hold hold(Rank peer) const;
+
  private:
   struct Place {
     PacketIndex index;

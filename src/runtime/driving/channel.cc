@@ -195,7 +195,7 @@ void Channel::abort(const char* how) {
 
 Duration Channel::closing_patience() {
   Driver::Session session(*driver_);
-  return kPatienceTimeouts * endpoint().slowest_timeout();
+  return kPatienceTimeouts * endpoint().state().slowest_timeout();
 }
 
 void Channel::leave() {
@@ -232,7 +232,7 @@ void Channel::tell_size() {
       if (known()) return;
       session.node().tell_size(*member_);
       session.node().touch(*member_);
-      pause = endpoint().slowest_timeout();
+      pause = endpoint().state().slowest_timeout();
     }
     driver_->run_until(known, std::min(deadline, steady_now() + pause));
   }
