@@ -207,16 +207,17 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
 void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
                                     const CallResult& result) {
   const Status& told = *call.spec->forfeit;
-  checks[i3].expect(
-      (result.status.code() == told.code() || !book.engine(rank).endpoint().given_up().ok()) &&
-          result.report->bytes_sent == 0,
-      [&] {
-        return format_text("round %u, rank %u, at %.6f ms: a forfeited call sent %" PRIu64
-                           " bytes and ended with status ",
-                           call.round, rank, static_cast<double>(now.ns) / 1e6,
-                           result.report->bytes_sent) +
-               (result.status.ok() ? "ok" : result.status.c_str());
-      });
+  checks[i3].expect((result.status.code() == told.code() ||
+                     !book.engine(rank).endpoint().liveness().given_up().ok()) &&
+                        result.report->bytes_sent == 0,
+                    [&] {
+                      return format_text(
+                                 "round %u, rank %u, at %.6f ms: a forfeited call sent %" PRIu64
+                                 " bytes and ended with status ",
+                                 call.round, rank, static_cast<double>(now.ns) / 1e6,
+                                 result.report->bytes_sent) +
+                             (result.status.ok() ? "ok" : result.status.c_str());
+                    });
   book.close(rank, false);
 }
 

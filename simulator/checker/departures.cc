@@ -38,8 +38,8 @@ void Departures::on_pumped(Rank rank) {
   RankState& state = ranks_[rank];
   if (!state.leaving) return;
   const protocol::Endpoint& endpoint = book_.engine(rank).endpoint();
-  state.slowest = std::max(state.slowest, endpoint.slowest_timeout());
-  state.forwards |= endpoint.has_forwarded();
+  state.slowest = std::max(state.slowest, endpoint.state().slowest_timeout());
+  state.forwards |= endpoint.state().departure.has_forwarded();
 }
 
 void Departures::on_pause(Instant now, Rank rank) {
@@ -88,7 +88,7 @@ bool Departures::may_have_cut(Instant now, const Status& status) const {
 // Returns true if the rank leaves without serving its peers, because its caller wants that, or
 // because the others gave it up and told it (WIRE 6.7).
 bool Departures::at_once(Rank rank) const {
-  return ranks_[rank].at_once || !book_.engine(rank).endpoint().given_up().ok();
+  return ranks_[rank].at_once || !book_.engine(rank).endpoint().liveness().given_up().ok();
 }
 
 void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result) {
@@ -99,7 +99,7 @@ void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const C
 void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
                                const CallResult& result) {
   if (result.status.code() != StatusCode::kPeerLost) return;
-  if (!book_.engine(rank).endpoint().given_up().ok()) return;  // for which I18 looks
+  if (!book_.engine(rank).endpoint().liveness().given_up().ok()) return;  // for which I18 looks
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     const RankState& state = ranks_[peer];
     const Instant heard = ranks_[rank].heard_at[peer];

@@ -131,7 +131,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   // With that many operations open, the engine lets the call wait. A rank that was given up opens
   // no call.
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
-  if (endpoint.given_up().ok() && endpoint.open_collectives() < limits::kOpenCollectivesMax)
+  if (endpoint.liveness().given_up().ok() &&
+      endpoint.rounds().collective_count() < limits::kOpenCollectivesMax)
     open(now, rank, *ledger);
   return ledger;
 }
@@ -177,7 +178,8 @@ void LedgerBook::drop_finished() {
 
 void LedgerBook::pumped(Rank rank) {
   RankState& state = ranks_[rank];
-  while (state.opened < state.calls && engine(rank).endpoint().next_collective() > state.opened) {
+  while (state.opened < state.calls &&
+         engine(rank).endpoint().rounds().opened_below() > state.opened) {
     CallLedger* const call = find(state.opened);
     if (call == nullptr) break;
     open(call->ranks[rank].submitted_at, rank, *call);
@@ -251,7 +253,7 @@ std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
   RankState& state = ranks_[rank];
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
   std::erase_if(state.early_messages, [&](const EarlyMessage& message) {
-    const std::uint32_t opened = endpoint.next_message(message.from, message.tag, false);
+    const std::uint32_t opened = endpoint.rounds().next_message(message.from, message.tag, false);
     if (static_cast<std::int32_t>(message.number - opened) >= 0) return false;
     state.early[message.from] &= static_cast<EarlyPlaces>(~(1u << message.place));
     return true;
@@ -265,7 +267,7 @@ std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
 
 void LedgerBook::keep_early_message(Rank rank, Rank from, const wire::DataHeader& header) {
   const std::uint32_t opened =
-      engine(rank).endpoint().next_message(from, header.message_tag, false);
+      engine(rank).endpoint().rounds().next_message(from, header.message_tag, false);
   const auto ahead = static_cast<std::int32_t>(header.round - opened);
   if (ahead < 0) return;
   auto& early = ranks_[rank].early_messages;
@@ -439,8 +441,9 @@ bool LedgerBook::may_be_late(Instant now, Rank rank, const CallLedger& call, con
   if (flow.ended && flow.ended_batch != batch) return true;
   if (flow.left && flow.left_batch != batch) return true;
   if (!reduce || side.passed_by_all == 0) return false;
-  const ChunkOrder order(call.plan.reduce_to(rank).grid,
-                         engine(rank).endpoint().rotation_key(call.number, FlowKind::reduce, rank));
+  const ChunkOrder order(
+      call.plan.reduce_to(rank).grid,
+      engine(rank).endpoint().order().rotation_key(call.number, FlowKind::reduce, rank));
   return order.place(header.index) < side.passed_by_all;
 }
 
@@ -448,8 +451,8 @@ void LedgerBook::note_progress(Rank rank, Rank from, CallLedger& call,
                                const wire::DataHeader& header) {
   const schedule::PacketGrid grid = call.plan.reduce_to(rank).grid;
   if (!is_reduced_by_chunks(call.plan, grid)) return;
-  const ChunkOrder order(grid,
-                         engine(rank).endpoint().rotation_key(call.number, FlowKind::reduce, rank));
+  const ChunkOrder order(
+      grid, engine(rank).endpoint().order().rotation_key(call.number, FlowKind::reduce, rank));
   RankLedger& side = call.ranks[rank];
   const std::uint32_t passed = order.passed(header.position);
   if (passed <= side.passed[from]) return;

@@ -74,7 +74,7 @@ void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
 void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
                                  const CallResult& result) {
   const StatusCode code = result.status.code();
-  const bool given_up = !book_.engine(rank).endpoint().given_up().ok();
+  const bool given_up = !book_.engine(rank).endpoint().liveness().given_up().ok();
   const bool excused =
       code == StatusCode::kCancelled || (code == StatusCode::kPeerLost && given_up);
   check_.expect(excused && result.report->peers.empty() && result.bytes_sent == 0, [&] {

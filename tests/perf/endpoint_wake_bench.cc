@@ -79,7 +79,7 @@ class Bench {
     const wire::Prefix prefix{wire::PacketType::data, 1, from, 0, index + 1, false};
     wire::encode_data(prefix, header, 0, datagram);
     endpoint_->on_datagram(now_, from, datagram);
-    if (const auto due = endpoint_->next_wake(); due && *due <= now_) {
+    if (endpoint_->wake_at() <= now_) {
       ++wakes_;
       const auto start = std::chrono::steady_clock::now();
       endpoint_->on_wake(now_);

@@ -49,7 +49,7 @@ void AnySource::push(Instant now, Request& receive) {
   queue.push_back(&receive);
   deadline_at_ = std::min(deadline_at_, deadline_of(receive));
   tries_ = 0;
-  ask_at_ = std::min(ask_at_, now + endpoint_.slowest_timeout());
+  ask_at_ = std::min(ask_at_, now + endpoint_.state().slowest_timeout());
 }
 
 void AnySource::match(const Post& post) {
@@ -57,7 +57,7 @@ void AnySource::match(const Post& post) {
     while (!queue.empty()) {
       Request& first = *queue.front();
       if (first.spec.peer == kAnyRank) {
-        const auto sender = endpoint_.sender_of(tag);
+        const auto sender = endpoint_.tags().sender_of(tag);
         if (!sender) break;
         first.spec.peer = *sender;
       }
@@ -70,7 +70,7 @@ void AnySource::match(const Post& post) {
 
 void AnySource::drop_empty() {
   std::erase_if(queues_, [&](const auto& entry) {
-    if (entry.second.empty()) endpoint_.forget_tag(entry.first);
+    if (entry.second.empty()) endpoint_.tags().forget(entry.first);
     return entry.second.empty();
   });
   if (queues_.empty()) deadline_at_ = ask_at_ = Instant::infinite_future();
@@ -98,12 +98,12 @@ void AnySource::on_wake(Instant now) {
 void AnySource::ask(Instant now) {
   // The last datagrams of ranks that left may have been heard just now. So receives fail only at
   // the second check.
-  if (std::exchange(alone_, endpoint_.all_gone()) && alone_) return fail_all(now);
+  if (std::exchange(alone_, endpoint_.liveness().all_gone()) && alone_) return fail_all(now);
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
   // If all other ranks have left, there is no time-out.
   const Duration timeout =
-      std::max<Duration>(endpoint_.slowest_timeout(), Duration(limits::kTickNs));
+      std::max<Duration>(endpoint_.state().slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));
   ask_at_ = now + pause;
 }
@@ -111,7 +111,8 @@ void AnySource::ask(Instant now) {
 void AnySource::fail_all(Instant now) {
   for (auto& [tag, queue] : queues_) {
     for (Request* receive : queue)
-      receive->finish(alone(endpoint_.config().self, *receive, endpoint_.first_death()), now);
+      receive->finish(alone(endpoint_.config().self, *receive, endpoint_.liveness().first_death()),
+                      now);
     queue.clear();
   }
   drop_empty();

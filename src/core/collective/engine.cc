@@ -19,7 +19,7 @@ Status Engine::check(const OperationSpec& spec) const {
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   if (request.spec.kind == OperationKind::exchange) return submit_group(now, request, may_start);
-  request.status = endpoint_.given_up();
+  request.status = endpoint_.liveness().given_up();
   if (!request.status.ok()) {
     request.done = true;
     return;
@@ -52,7 +52,7 @@ void Engine::submit_group(Instant now, Request& request, bool may_start) {
   request.group = std::make_shared<MessageGroup>(request.spec);
   MessageGroup& group = *request.group;
   const Rank self = endpoint_.config().self;
-  Status status = endpoint_.given_up();
+  Status status = endpoint_.liveness().given_up();
   if (status.ok()) status = validate(request.spec, self, endpoint_.config().size);
   if (status.ok()) status = group.pair_own(self);
   for (std::size_t i = 0; i < group.messages().size() && status.ok(); ++i) {
@@ -90,7 +90,7 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
 // Returns the number of the request's round, or nullopt if it is the next one.
 std::optional<std::uint32_t> Engine::number_of(const Request& request) const {
   if (!request.place) return std::nullopt;
-  return unplaced_.value_or(endpoint_.next_collective()) +
+  return unplaced_.value_or(endpoint_.rounds().opened_below()) +
          static_cast<std::uint32_t>(*request.place);
 }
 
@@ -108,11 +108,12 @@ bool Engine::resolve_codec(Request& request) {
 }
 
 bool Engine::start(Instant now, Request& request) {
-  if (endpoint_.open_collectives() == limits::kOpenCollectivesMax || !resolve_codec(request))
+  if (endpoint_.rounds().collective_count() == limits::kOpenCollectivesMax ||
+      !resolve_codec(request))
     return false;
-  if (request.place && !unplaced_) unplaced_ = endpoint_.next_collective();
+  if (request.place && !unplaced_) unplaced_ = endpoint_.rounds().opened_below();
   const std::optional<std::uint32_t> number = number_of(request);
-  if (number && protocol::after(endpoint_.next_collective(), *number)) {
+  if (number && protocol::after(endpoint_.rounds().opened_below(), *number)) {
     request.finish(Status::error(StatusCode::kInvalidArgument,
                                  "%s: two threads called collectives of one communicator at the "
                                  "same time; their order must be that of all ranks",
@@ -146,7 +147,7 @@ Status Engine::agree_on_payload(Request& request) {
   NoiseMeter meter;
   const schedule::ChunkQueue chunks;
   const std::uint32_t number = number_of(request).value_or(
-      endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size()));
+      endpoint_.rounds().opened_below() + static_cast<std::uint32_t>(queued_.size()));
   plan_halves(request.spec, request.submitted, endpoint_,
               {.number = number,
                .meter = meter,
@@ -191,7 +192,7 @@ void Engine::match_any_source(Instant now) {
 
 void Engine::post_message(Instant now, Request& request) {
   const OperationSpec& spec = request.spec;
-  if (!endpoint_.has_room_for(spec.peer, spec.options.tag)) {
+  if (!endpoint_.rounds().has_room_for(spec.peer, spec.options.tag)) {
     return request.finish(
         Status::error(StatusCode::kResourceExhausted,
                       "%s: %zu tags have been used with rank %u, which is the limit",
@@ -215,7 +216,7 @@ void Engine::on_wake(Instant now, bool may_start) {
     start_message(now, *queued_messages_.front());
   if (payloads_open_ != 0) ask_payloads(now);
   if (!any_source_.empty()) any_source_.on_wake(now);
-  if (may_start && endpoint_.take_heard()) match_any_source(now);
+  if (may_start && endpoint_.tags().take_heard()) match_any_source(now);
 }
 
 std::optional<Instant> Engine::next_wake() const {

@@ -34,7 +34,8 @@ class Engine {
   // Datagrams, time and trains, as in protocol/endpoint.h.
   void on_datagram(Instant now, Rank from, ByteSpan datagram) {
     endpoint_.on_datagram(now, from, datagram);
-    if (!queued_.empty() && !endpoint_.given_up().ok()) cancel_all(now, endpoint_.given_up());
+    if (!queued_.empty() && !endpoint_.liveness().given_up().ok())
+      cancel_all(now, endpoint_.liveness().given_up());
   }
   void on_wake(Instant now, bool may_start = true);
   using Poll = protocol::Endpoint::Poll;
@@ -50,12 +51,12 @@ class Engine {
 
   // Returns true if a request is queued until it may start.
   bool waits() const {
-    const bool matched = !any_source_.empty() && endpoint_.heard_message();
+    const bool matched = !any_source_.empty() && endpoint_.tags().heard();
     return !queued_.empty() || !queued_messages_.empty() || matched;
   }
   // Returns true if no request is open or queued.
   bool idle() const {
-    return endpoint_.idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
+    return endpoint_.rounds().idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
   }
   // Fails every request that is open or queued.
   void cancel_all(Instant now, const Status& status);

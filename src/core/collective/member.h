@@ -34,7 +34,7 @@ class Member {
   // Returns true if each peer has acknowledged this rank's size, or is gone. Also true if ranks do
   // not ask each other.
   bool all_know_size() const {
-    return sizes_.known_to_all([this](Rank rank) { return engine_.endpoint().is_gone(rank); });
+    return sizes_.known_to_all([this](Rank rank) { return engine_.endpoint().link(rank).gone; });
   }
 
  private:

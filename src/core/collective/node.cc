@@ -234,7 +234,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   const bool open = uplink.open(now);
   while (Member* const member = open ? rotation_.next() : nullptr) {
     if (!hand_out(now, *member, out)) continue;
-    pacing_.on_train(now, out, member->engine_.endpoint().ready_share());
+    pacing_.on_train(now, out, member->engine_.endpoint().sender().ready_share());
     return true;
   }
   for (Member* const member : rotation_.waiting()) {

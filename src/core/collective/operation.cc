@@ -36,7 +36,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
   ask_at_ = Instant::infinite_future();
   if (exchanges()) payload_.begin(*request.payload, to_string(request.spec.kind));
   plan_collective(request, endpoint_,
-                  {.number = number.value_or(endpoint_.next_collective()),
+                  {.number = number.value_or(endpoint_.rounds().opened_below()),
                    .meter = meter_,
                    .own_chunks = spread_.available(),
                    .barrier = barrier_bytes_,
@@ -225,7 +225,7 @@ std::string Operation::missing_of() const {
   std::pair<bool, std::uint32_t> most{};
   for (Rank peer = 0; peer < flows.size(); ++peer) {
     const std::uint32_t missing = flows[peer].packets - flows[peer].arrived_count;
-    const std::pair here(endpoint_.is_gone(peer) || flows[peer].abandoned, missing);
+    const std::pair here(endpoint_.link(peer).gone || flows[peer].abandoned, missing);
     if (missing == 0 || here < most) continue;
     if (here > most) ranks.clear();
     most = here;
@@ -237,7 +237,7 @@ std::string Operation::missing_of() const {
     if (rank != ranks.front()) text += ", ";
     text += std::to_string(protocol::known_as(endpoint_.config().names, rank));
   }
-  if (ranks.size() == 1 && endpoint_.is_gone(ranks.front())) text += ", which is gone";
+  if (ranks.size() == 1 && endpoint_.link(ranks.front()).gone) text += ", which is gone";
   return text;
 }
 

@@ -108,7 +108,7 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
   const bool sends = spec.kind == OperationKind::send;
   const Rank self = endpoint.config().self;
   const std::uint32_t tag = spec.options.tag;
-  const std::uint32_t number = endpoint.next_message(spec.peer, tag, sends);
+  const std::uint32_t number = endpoint.rounds().next_message(spec.peer, tag, sends);
   const std::uint64_t seed =
       tag == 0 ? endpoint.config().seed
                : keyed_hash(endpoint.config().seed, tag, kMessageStream, kNoRank, kNoRank);
@@ -255,7 +255,7 @@ void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoin
   reduction.one_pass = options.delivery.kind == Delivery::Kind::best_effort;
   reduction.finite_only = reduction.lossy && is_floating(spec.input.dtype) &&
                           !options.keep_non_finite && !spec.elsewhere();
-  reduction.rotation_key = endpoint.rotation_key(number, FlowKind::reduce, plan.self);
+  reduction.rotation_key = endpoint.order().rotation_key(number, FlowKind::reduce, plan.self);
   reduction.input = bytes_of(spec.input.data);
   reduction.result = bytes_of(spec.output.data);
   const bool in_place =

@@ -37,7 +37,7 @@ PayloadLayout layout_of(const OperationPlan& plan, const protocol::Endpoint& end
       const schedule::Shard shard = reduction.shards[owner];
       const auto grid = plan.grid_of(shard.count, reduction.format);
       const PacketIndex start = schedule::PacketCursor::start_of(
-          grid, endpoint.rotation_key(number, protocol::FlowKind::reduce, owner));
+          grid, endpoint.order().rotation_key(number, protocol::FlowKind::reduce, owner));
       layout.reduce.blocks[owner] = {.offset = shard.offset,
                                      .elements = shard.count,
                                      .position = reduction.shards.position(owner),

@@ -1,5 +1,5 @@
 // Decides when a rank leaves the group (WIRE 6.2 to 6.4). It serves its peers until they are quiet,
-// then repeats its good-bye until each has answered. Endpoint does the work.
+// then repeats its good-bye until each has answered. Leaving does the work.
 //
 // The states are `here`, serving (after serve()) and parting (after part()). Peers may still wait
 // for a rank that is done, if its last confirmation or packet was lost. A quiet period may be a

@@ -91,6 +91,10 @@ struct GroupPass {
 // Receiver's end: the ledger. Test-and-set of `arrived` decides which packets are summed, so none
 // is summed twice.
 struct ReceiveFlow {
+  // WIRE 5.8: repair requests in a row without an answer, after which they back off. Where half of
+  // the packets are lost, this happens to one flow of one packet in 256.
+  static constexpr std::uint32_t kFruitlessMost = 8;
+
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
   // The size of a message is known from its first datagram on. Before, `packets` is the most that

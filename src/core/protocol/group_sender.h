@@ -1,5 +1,5 @@
 // Multicast: first passes whose packets are the same for all receivers go out once for all of them.
-// This class knows the members, their credit and which ones hold the others up; Endpoint sends.
+// This class knows the members, their credit and which ones hold the others up; Sender sends.
 //
 // Datagrams for one receiver go out as without multicast: an END, a repair, or a copy because it
 // does not hear multicast, came late or fell behind.

@@ -87,6 +87,10 @@ class Link {
     return after(message ? peer_point_opened_below : peer_opened_below, number);
   }
 
+  // Returns true if datagrams pass both ways: one came from the peer, and it reported one of ours.
+  // A peer that has left reports no more, and had proved its own side before.
+  bool proven() const { return heard && (answered || gone); }
+
   MissedRounds missed;  // collectives for which the peer came too late here
 
   Watch watch;  // finds out whether the peer lives

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/contracts.h"
 #include "leeway/status.h"
 #include "protocol/flow.h"
 #include "protocol/round_client.h"
@@ -27,6 +28,7 @@ struct PhaseState {
   Rank cut_elsewhere() const;
   void set_pass_over(SendFlow& flow, bool over) {
     if (flow.pass_over == over) return;
+    LEEWAY_ASSERT(over ? passes_open > 0 : passes_open < sends_open);
     flow.pass_over = over;
     over ? --passes_open : ++passes_open;
   }
@@ -48,7 +50,7 @@ struct Blame {
 
 struct MessageStream;
 
-// Plain state, with the queries that need no other state. Endpoint moves it.
+// Plain state, with the queries that need no other state. The parts of Endpoint move it.
 struct Round {
   std::uint32_t slot = 0;  // for a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;

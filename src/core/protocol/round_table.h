@@ -106,6 +106,14 @@ class RoundTable {
   };
   Ended take_ended();
 
+  // Visits all collectives and all messages with this peer. Some may have ended.
+  template <typename Visit>
+  void for_each_with(Rank peer, const Visit& visit) const {
+    for (Round* const round : collectives()) visit(*round);
+    if (const PeerMessages* const messages = this->messages(peer)) messages->for_each_open(visit);
+  }
+
+  bool idle() const { return open_count() == 0; }
   std::size_t open_count() const { return open_count_ + message_count_; }
   std::size_t collective_count() const { return open_count_; }
   std::uint32_t opened_below() const { return opened_below_; }  // number of the next collective
@@ -119,6 +127,12 @@ class RoundTable {
   // Number of receives posted for this peer's messages of a tag.
   std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {
     return next_message(peer, tag, false);
+  }
+  // Returns false if limits::kTagsPerPeerMax other tags were used with the peer.
+  bool has_room_for(Rank peer, std::uint32_t tag) const {
+    const PeerMessages* const messages = this->messages(peer);
+    return messages == nullptr || messages->streams() < limits::kTagsPerPeerMax ||
+           messages->find(tag) != nullptr;
   }
   // Number of the next message.
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {

@@ -145,9 +145,10 @@ void Channel::before_freed(ByteSpan memory) {
 
 void Channel::publish() {
   const protocol::Endpoint& endpoint = this->endpoint();
-  if (!endpoint.given_up().ok()) note(endpoint.given_up());
-  if (!endpoint.first_death().ok()) note(endpoint.first_death(), endpoint.first_dead());
-  if (endpoint.any_gone()) peer_left_.store(true, std::memory_order_release);
+  if (!endpoint.liveness().given_up().ok()) note(endpoint.liveness().given_up());
+  if (!endpoint.liveness().first_death().ok())
+    note(endpoint.liveness().first_death(), endpoint.liveness().first_dead());
+  if (endpoint.liveness().any_gone()) peer_left_.store(true, std::memory_order_release);
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
@@ -196,7 +197,7 @@ void Channel::abort(const char* how) {
 
 Duration Channel::closing_patience() {
   Driver::Session session(*driver_);
-  return kPatienceTimeouts * endpoint().slowest_timeout();
+  return kPatienceTimeouts * endpoint().state().slowest_timeout();
 }
 
 void Channel::leave() {
@@ -233,7 +234,7 @@ void Channel::tell_size() {
       if (known()) return;
       session.node().sizes().tell(*member_);
       session.node().touch(*member_);
-      pause = endpoint().slowest_timeout();
+      pause = endpoint().state().slowest_timeout();
     }
     driver_->run_until(known, std::min(deadline, steady_now() + pause));
   }

@@ -50,7 +50,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   std::vector<Rank> broken;
   Driver::Session session(*driver_);
   for (Rank peer = 0; peer < config().size; ++peer) {
-    if (peer != config().self && !endpoint().proven(peer)) broken.push_back(peer);
+    if (peer != config().self && !endpoint().link(peer).proven()) broken.push_back(peer);
   }
   return explain(broken, tell);
 }
@@ -58,16 +58,16 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
 // Returns true if a peer has come since. Peers that come late have not received our earlier probes.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
-    if (!met[peer] && endpoint().heard(peer) && !endpoint().proven(peer)) return true;
+    if (!met[peer] && endpoint().link(peer).heard && !endpoint().link(peer).proven()) return true;
   }
   return false;
 }
 
 void Channel::probe_who_came(std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
-    if (met[peer] || !endpoint().heard(peer)) continue;
+    if (met[peer] || !endpoint().link(peer).heard) continue;
     met[peer] = true;
-    if (!endpoint().proven(peer)) endpoint().probe(peer);
+    if (!endpoint().link(peer).proven()) endpoint().probe(peer);
   }
 }
 
@@ -211,7 +211,7 @@ std::vector<Rank> Channel::deaf_to_multicast() {
   const auto all_hear = [&] {
     deaf.clear();
     for (Rank peer = 0; peer < config().size; ++peer) {
-      if (peer != config().self && !endpoint().hears_multicast(peer)) deaf.push_back(peer);
+      if (peer != config().self && !endpoint().link(peer).group.hears()) deaf.push_back(peer);
     }
     return deaf.empty();
   };

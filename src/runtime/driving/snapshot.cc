@@ -23,18 +23,18 @@ PeerState state_of(Instant now, const protocol::Link& link) {
   return link.heard ? PeerState::alive : PeerState::joining;
 }
 
-Limit limit_of(protocol::Endpoint::Hold hold) {
+Limit limit_of(protocol::Sender::Hold hold) {
   switch (hold) {
-    case protocol::Endpoint::Hold::nothing:
+    case protocol::Sender::Hold::nothing:
       return Limit::application;
-    case protocol::Endpoint::Hold::credit:
+    case protocol::Sender::Hold::credit:
       return Limit::grant;
-    case protocol::Endpoint::Hold::turn:
+    case protocol::Sender::Hold::turn:
       return Limit::uplink;
-    case protocol::Endpoint::Hold::relay:
+    case protocol::Sender::Hold::relay:
       return Limit::relay;
-    case protocol::Endpoint::Hold::gate:
-    case protocol::Endpoint::Hold::answer:
+    case protocol::Sender::Hold::gate:
+    case protocol::Sender::Hold::answer:
       break;
   }
   return Limit::peer;
@@ -115,7 +115,7 @@ void Channel::look(Duration since, ChannelView& view) {
   view.self = config_.self;
   view.size = config_.size;
   view.datagram_bytes = config_.datagram_bytes;
-  view.rounds_open = endpoint.open_rounds();
+  view.rounds_open = static_cast<int>(endpoint.rounds().open_count());
   const bool cut = endpoint.counters().deadline_cuts > deadline_cuts_seen_;
   deadline_cuts_seen_ = endpoint.counters().deadline_cuts;
   view.counters = endpoint.counters();
@@ -158,7 +158,7 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   }
   // The state now stands for the time since the last look, up to two intervals. The rest counts as
   // application: nobody knows of it, and no operation was in the way of looking.
-  Limit limit = limit_of(endpoint().hold(view.rank));
+  Limit limit = limit_of(endpoint().sender().hold(view.rank));
   if (cut && view.state <= PeerState::suspect) limit = Limit::deadline;
   const Duration seen = std::min(since, 2 * kSnapshotEvery);
   view.limited[static_cast<std::size_t>(limit)] += seen;

@@ -301,7 +301,8 @@ TEST(CompetitorMistake, OnlyTwoBucketsAreInFlight) {
     calls.push_back(std::make_unique<FloatAllReduce>(3, 1 + 1237 * i));
     calls.back()->submit_all(group);
   }
-  EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenCollectivesMax);
+  EXPECT_EQ(group.engine(0).endpoint().rounds().open_count(),
+            std::size_t{limits::kOpenCollectivesMax});
   for (auto it = calls.rbegin(); it != calls.rend(); ++it) EXPECT_TRUE((*it)->finish(group));
 }
 

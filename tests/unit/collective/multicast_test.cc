@@ -156,8 +156,8 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   deafen(3);
   probe();
   for (Rank rank = 0; rank < 3; ++rank) {
-    EXPECT_FALSE(group_->engine(rank).endpoint().hears_multicast(3));
-    EXPECT_TRUE(group_->engine(rank).endpoint().hears_multicast((rank + 1) % 3));
+    EXPECT_FALSE(group_->engine(rank).endpoint().link(3).group.hears());
+    EXPECT_TRUE(group_->engine(rank).endpoint().link((rank + 1) % 3).group.hears());
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
@@ -188,7 +188,7 @@ TEST_F(Multicast, WhoStopsHearingHoldsTheOthersUpOnceAndIsThenSentToAlone) {
   EXPECT_LE(left, 1u);  // A window may hold the whole pass; then repair is enough.
   group_->filter = nullptr;
   probe();
-  EXPECT_TRUE(group_->engine(0).endpoint().hears_multicast(2));
+  EXPECT_TRUE(group_->engine(0).endpoint().link(2).group.hears());
 }
 
 TEST_F(Multicast, AFullWindowThatNobodyReportsEndsTheWait) {
@@ -199,8 +199,8 @@ TEST_F(Multicast, AFullWindowThatNobodyReportsEndsTheWait) {
   for (int call = 0; call < 12; ++call) run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
   EXPECT_EQ(counters(0).group_left, 1u);
-  EXPECT_FALSE(group_->engine(0).endpoint().hears_multicast(2));
-  EXPECT_TRUE(group_->engine(0).endpoint().hears_multicast(1));
+  EXPECT_FALSE(group_->engine(0).endpoint().link(2).group.hears());
+  EXPECT_TRUE(group_->engine(0).endpoint().link(1).group.hears());
 }
 
 TEST_F(Multicast, TheOthersDoNotWaitForALateRank) {

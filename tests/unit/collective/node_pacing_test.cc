@@ -379,9 +379,9 @@ TEST(NodePacing, WhoeverLooksSeesThatDataWaitForTheRelay) {
   for (const Rank rank : {0, 1, 2})
     group.processes.all_reduce(rank, *group.members[rank], group.data[rank]);
   group.processes.pass(500ms);
-  using Hold = protocol::Endpoint::Hold;
-  EXPECT_EQ(group.members[1]->engine().endpoint().hold(2), Hold::relay);
-  EXPECT_NE(group.members[1]->engine().endpoint().hold(0), Hold::relay);
+  using Hold = protocol::Sender::Hold;
+  EXPECT_EQ(group.members[1]->engine().endpoint().sender().hold(2), Hold::relay);
+  EXPECT_NE(group.members[1]->engine().endpoint().sender().hold(0), Hold::relay);
 }
 
 }  // namespace

@@ -242,19 +242,19 @@ TEST_F(DriverTest, ANewOperationWaitsForTheTrainsOfFinishedOnes) {
   std::vector<float> data(8, 1.0f);
   const auto open_rounds = [&] {
     Driver::Session session(driver_);
-    return channel_.engine().endpoint().open_rounds();
+    return channel_.engine().endpoint().rounds().open_count();
   };
   (void)channel_.submit({.kind = collective::OperationKind::all_reduce,
                          .input = std::span<const float>(data),
                          .output = std::span(data)});
   pump();
-  EXPECT_EQ(open_rounds(), 0);
+  EXPECT_EQ(open_rounds(), 0u);
   with_transport([](StubbornTransport& transport) {
     transport.reads_on = false;
     transport.let_go(transport.reading);
   });
   pump();
-  EXPECT_EQ(open_rounds(), 1);
+  EXPECT_EQ(open_rounds(), 1u);
 }
 
 // ---- callers ----

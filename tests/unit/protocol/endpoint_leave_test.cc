@@ -111,7 +111,7 @@ TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   passes_ = [&](Rank, Rank, ByteSpan datagram) { return type_of(datagram) != PacketType::probe; };
   leave(0);
   ASSERT_TRUE(run_until([&] { return gone_[0]; }, 1s));
-  EXPECT_GE(group_->now() - start, 8 * endpoint(1).slowest_timeout());
+  EXPECT_GE(group_->now() - start, 8 * endpoint(1).state().slowest_timeout());
 }
 
 // The peer has not opened the call that another one has ended, so it might lack something of it.
@@ -126,7 +126,7 @@ TEST_F(Leaving, APeerThatIsBehindIsNotContent) {
   const Request& received = group_->submit(1, broadcast);
   ASSERT_TRUE(run_until([&] { return received.done; }, 10ms));
   leave(1);
-  EXPECT_FALSE(run_until([&] { return gone_[1]; }, 4 * endpoint(1).slowest_timeout()));
+  EXPECT_FALSE(run_until([&] { return gone_[1]; }, 4 * endpoint(1).state().slowest_timeout()));
   EXPECT_TRUE(run_until([&] { return gone_[1]; }, 1s));
 }
 

@@ -133,8 +133,7 @@ class EndpointPair {
  private:
   Instant next_event() const {
     Instant next = flights_.empty() ? Instant::infinite_future() : Instant{flights_.begin()->first};
-    for (const auto& endpoint : endpoints_)
-      next = std::min(next, endpoint->next_wake().value_or(next));
+    for (const auto& endpoint : endpoints_) next = std::min(next, endpoint->wake_at());
     return next;
   }
 

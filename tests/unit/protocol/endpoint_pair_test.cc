@@ -50,7 +50,8 @@ TEST_F(Pair, NothingWakesARankWhoseOperationsAreClosed) {
   pair_.open(1, pair_.collective(), b);
   pair_.pass(50ms);
   ASSERT_TRUE(a.closed() && b.closed());
-  for (const Rank rank : {0, 1}) EXPECT_FALSE(pair_[rank].next_wake()) << "its deadline, in 10 s";
+  for (const Rank rank : {0, 1})
+    EXPECT_EQ(pair_[rank].wake_at(), Instant::infinite_future()) << "its deadline, in 10 s";
 }
 
 TEST_F(Pair, ATimeWithoutOperationsIsNoGapBetweenArrivals) {
@@ -166,11 +167,11 @@ TEST_F(Pair, AWakeUpThatIsNotDueDoesNothing) {
   FakeClient a(50, 0);
   pair_.open(0, pair_.collective(), a);
   pair_.pass(10ms);
-  const auto wake = pair_[0].next_wake();
-  ASSERT_TRUE(wake.has_value());
-  EXPECT_GT(*wake, pair_.now());
+  const Instant wake = pair_[0].wake_at();
+  ASSERT_LT(wake, Instant::infinite_future());
+  EXPECT_GT(wake, pair_.now());
   pair_[0].on_wake(pair_.now());
-  EXPECT_EQ(pair_[0].next_wake(), wake);
+  EXPECT_EQ(pair_[0].wake_at(), wake);
 }
 
 TEST_F(Pair, WithNothingOpenNobodyWakes) {
@@ -179,7 +180,7 @@ TEST_F(Pair, WithNothingOpenNobodyWakes) {
   pair_.open(1, pair_.collective(), b);
   pair_.pass(11s);  // beyond the deadline
   EXPECT_TRUE(a.closed() && b.closed());
-  EXPECT_EQ(pair_[0].next_wake(), std::nullopt);
+  EXPECT_EQ(pair_[0].wake_at(), Instant::infinite_future());
 }
 
 // A packet after a long silence resets the back-off, so the next loss is repaired sooner.

@@ -73,7 +73,7 @@ TEST_F(Intruder, WrongEpochVersionRouteOrChecksumIsRefusedByName) {
   EXPECT_EQ(refused(wire::Refusal::truncated), 1u);
   EXPECT_EQ(refused(wire::Refusal::oversized), 1u);
   EXPECT_EQ(counters().data_received, 0u);
-  EXPECT_FALSE(group_.engine(0).endpoint().heard(1));
+  EXPECT_FALSE(group_.engine(0).endpoint().link(1).heard);
   expect_unharmed();
 }
 

@@ -32,10 +32,12 @@ TEST(EndpointRounds, MoreThanMayBeOpenQueueUpAndAllFinish) {
       calls.push_back(std::make_unique<FloatAllReduce>(3, 100 + 977 * i));
       calls.back()->submit_all(group);
       for (Rank rank = 0; rank < 3; ++rank) {
-        EXPECT_LE(group.engine(rank).endpoint().open_rounds(), limits::kOpenCollectivesMax);
+        EXPECT_LE(group.engine(rank).endpoint().rounds().open_count(),
+                  std::size_t{limits::kOpenCollectivesMax});
       }
     }
-    EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenCollectivesMax);
+    EXPECT_EQ(group.engine(0).endpoint().rounds().open_count(),
+              std::size_t{limits::kOpenCollectivesMax});
     for (auto& call : calls) EXPECT_TRUE(call->finish(group));
     for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i]->report(0).sequence, i);
     EXPECT_TRUE(group.settle());
@@ -356,10 +358,10 @@ TEST(EndpointProbe, ProvesThePathOfTheOneThatAsksAlone) {
   const auto& asked = group.engine(0).endpoint();
   const auto& asking = group.engine(1).endpoint();
   group.engine(1).endpoint().probe_all();
-  group.run_until([&] { return asking.proven(0); }, 1s);
-  EXPECT_TRUE(asking.proven(0));
-  EXPECT_TRUE(asked.heard(1));
-  EXPECT_FALSE(asked.proven(1));
+  group.run_until([&] { return asking.link(0).proven(); }, 1s);
+  EXPECT_TRUE(asking.link(0).proven());
+  EXPECT_TRUE(asked.link(1).heard);
+  EXPECT_FALSE(asked.link(1).proven());
   EXPECT_EQ(asked.peers_proven(), 0);
 }
 

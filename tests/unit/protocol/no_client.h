@@ -5,7 +5,7 @@
 
 namespace leeway::protocol {
 
-class NoClient final : public RoundClient {
+class NoClient : public RoundClient {
  public:
   schedule::PacketGrid outgoing(FlowKind, Rank) const override { return {}; }
   schedule::PacketGrid incoming(FlowKind, Rank) const override { return {}; }

@@ -62,7 +62,7 @@ class UcxSender {
   // once.
   static constexpr std::size_t kSmallBytes = 128;
 
-  // By value: see Endpoint::on_data()
+  // By value: see protocol::Receiver::on_data()
   bool send_one(Rank to, SliceCursor start, std::size_t bytes);
   void put_aside(Slot& slot);
   void free_slot(Slot& slot);

@@ -1,0 +1,75 @@
+#include "protocol/coding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "erasure/cauchy.h"
+
+namespace leeway::protocol {
+
+// Receivers ask for packets that are still missing after the parity, pass by pass, until none is
+// missing anywhere. The operation waits for all of that, and the link idles for a round trip and a
+// quiet time in each pass. The number minimises the sum of three times: that of the parities, that
+// of repairs, and the idle time. All are counted in datagrams of this link.
+std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const SendFlow& flow,
+                           const Path& path) {
+  if (!may_be_coded(plan, flow.packets)) return 0;
+  constexpr double kRoundTripsAPass = 1.25;
+  const double loss = path.loss_at_most();
+  if (loss < limits::kCodedLossMin) return 0;
+  const wire::CodeGrid grid(flow.packets);
+  const double flows = static_cast<double>(size) * (size - 1);
+  // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
+  const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
+  const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
+  // Packets that a receiver asked for early were sent again. It has not asked for those of the last
+  // round trip. Before them, it has not asked for those of an incomplete step (ChunkWatch::kStep)
+  // and those that may still be overtaken (kOvertaken).
+  double in_doubt = 1.0;
+  if (flow.aside > 0) {
+    const double unasked =
+        path.sent_in_round_trip(now) + ChunkWatch::kStep + ChunkWatch::kOvertaken;
+    in_doubt = std::min(1.0, unasked / flow.packets);
+  }
+  const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));
+  const auto cost = [&](std::uint32_t rows) {
+    // Number of codes of this flow that fall short. Such a code misses one packet more than it has
+    // parities, or the average number of a code's losses if that is larger.
+    const std::uint32_t packets = grid.size(0);
+    const double lost =
+        (packets * missing + rows * loss) / (packets + rows);  // parities are lost, too
+    const double codes = grid.codes() * erasure::shortfall(packets, rows, lost, dispersion);
+    const double again = codes * std::max(rows + 1.0, packets * missing) / (1.0 - loss);
+    const double passes = std::min(flows * codes, 1.0) *
+                          (1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss));
+    return rows * grid.codes() + again + passes * idle_a_pass;
+  };
+  std::uint32_t best = 0;
+  double least = cost(0);
+  for (std::uint32_t rows = 1; rows <= limits::kCodeParitiesMax && rows * grid.codes() < least;
+       ++rows) {
+    const double one = cost(rows);
+    if (one >= least) continue;
+    best = rows;
+    least = one;
+  }
+  return best * grid.codes();
+}
+
+bool may_be_copied(const EndpointConfig& config, const PhasePlan& plan, FlowKind kind,
+                   std::uint32_t packets) {
+  const auto peers = static_cast<std::uint32_t>(config.size - 1);
+  return config.paced && kind != FlowKind::point && plan.delivery == Delivery::Kind::exact &&
+         packets <= limits::kEagerPackets && packets * peers <= limits::kCopiedPacketsMax;
+}
+
+std::uint32_t copies_for(int size, const SendFlow& flow, const Path& path) {
+  const double loss = std::min(path.loss_at_most(), 0.5);
+  if (loss < limits::kCodedLossMin) return 1;
+  const double flows = static_cast<double>(size) * (size - 1);
+  const double copies =
+      std::log(limits::kCopiesShortfall / (flows * flow.packets)) / std::log(loss);
+  return std::clamp(static_cast<std::uint32_t>(std::ceil(copies)), 1u, limits::kCopiesMax);
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,145 @@
+// What the parts of an endpoint share: its settings, its links and operations, what is due, and
+// counters. A part keeps any other state for itself (README.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "protocol/departure.h"
+#include "protocol/group_sender.h"
+#include "protocol/link.h"
+#include "protocol/outbox.h"
+#include "protocol/round.h"
+#include "protocol/round_table.h"
+#include "protocol/timers.h"
+#include "protocol/train_buffer.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+struct EndpointConfig {
+  Rank self = 0;
+  int size = 1;
+  std::uint32_t epoch = 1;
+  std::uint64_t seed = 0;
+  std::size_t datagram_bytes = 1472;
+  // The transport takes trains to kEveryRank. The ranks that hear them are found out by trying.
+  bool multicast = false;
+  // Checksums cover payloads. False only where the transport keeps bytes intact.
+  bool sum_payloads = true;
+  // By rank: 1 if the link to it keeps bytes intact although the transport does not promise that
+  // for all links. An empty vector means no link.
+  std::vector<std::uint8_t> intact;
+  // Returns true if the checksum of data to this rank covers the payload; for kEveryRank, of data
+  // to any rank.
+  bool sums_to(Rank peer) const {
+    return sum_payloads && (peer >= intact.size() || intact[peer] == 0);
+  }
+  // Packets travel in permuted order. False only to measure the benefit of that.
+  bool permute = true;
+  // A congestion controller paces the datagrams that this rank sends (collective::Node).
+  bool paced = false;
+  // All ranks share a host, and all say so here. Their barriers go through one rank (WIRE 2.9; see
+  // collective::plan_collective()).
+  bool one_host = false;
+  std::vector<std::size_t> window_bytes;  // by peer: bytes that may be in flight to it
+  // Least number of bytes that peers may have in flight to this rank, which sets how often it
+  // reports. With 0, it is the number that this rank may have in flight to them.
+  std::size_t peers_window_bytes = 0;
+  Duration rtt_initial = std::chrono::milliseconds(10);
+  // Longest silence of a peer from which something is expected. 0 waits for ever.
+  Duration peer_timeout{0};
+  // By rank: name by which people know it, where this group is a part of their communicator. Ranks
+  // beyond the end go by their number.
+  std::vector<Rank> names;
+};
+
+struct EndpointCounters {
+  std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
+  // Well-formed, but not as planned (index, length, codec, size).
+  std::uint64_t refused_plan = 0;
+  std::uint64_t refused_report = 0;  // reports and answers that claim more than was sent
+  // Data and reports whose operation numbers are too far ahead to be true.
+  std::uint64_t refused_progress = 0;
+  std::uint64_t closed_round = 0;  // data of an operation that is over
+  std::uint64_t future_round = 0;  // data of an operation too far ahead
+  std::uint64_t early_kept = 0;
+  std::uint64_t early_dropped = 0;  // no slot left
+  std::uint64_t duplicate = 0;
+  std::uint64_t late = 0;
+  std::uint64_t data_received = 0;
+  std::uint64_t data_sent = 0;
+  std::uint64_t group_sent = 0;  // the share of data_sent that went to several peers at once
+  // Peers that fell behind such a pass and got the rest of it alone.
+  std::uint64_t group_left = 0;
+  std::uint64_t repairs_sent = 0;
+  std::uint64_t repair_requests = 0;  // by peers
+  std::uint64_t requests_sent = 0;
+  std::uint64_t ends_sent = 0;
+  std::uint64_t reports_sent = 0;
+  std::uint64_t probes_sent = 0;
+  std::uint64_t rounds_opened = 0;
+  std::uint64_t rounds_failed = 0;
+  std::uint64_t deadline_cuts = 0;
+  std::uint64_t peers_given_up = 0;
+  std::uint64_t parity_sent = 0;      // part of data_sent
+  std::uint64_t parity_received = 0;  // part of data_received
+  std::uint64_t parity_unused = 0;  // part of parity_received: copies, and more parity than losses
+  std::uint64_t recovered = 0;      // packets computed from parity
+};
+
+struct EndpointState {
+  EndpointState(const EndpointConfig& config, std::span<Path* const> paths);
+  EndpointState(const EndpointState&) = delete;
+  EndpointState& operator=(const EndpointState&) = delete;
+
+  // Puts type, addresses and the next number of the path in front of a datagram.
+  wire::Prefix prefix(wire::PacketType type, Rank to, Instant now) {
+    const std::uint32_t sequence =
+        to == kEveryRank ? group.take_sequence() : links[to].path().take_sequence(now);
+    return {type, config.epoch, config.self, to, sequence};
+  }
+  void start_train(Rank to, TrainBuffer& out) const {
+    out.start(to, to == kEveryRank ? 1 : links[to].path().pieces(config.datagram_bytes));
+  }
+
+  void queue_report(Rank peer) {
+    links[peer].report_due = true;
+    outbox.queue_control(peer);
+  }
+  void queue_probe(Rank peer) {
+    links[peer].probe_due = true;
+    outbox.queue_control(peer);
+  }
+  void queue_group() {
+    if (group.on()) outbox.queue_data(kEveryRank);
+  }
+
+  // Returns true if the peer has opened the operation, so that more than eager packets may leave.
+  bool gate_open(const Round& round, Rank peer) const;
+  // The peer leaves a multicast pass, and goes on alone.
+  void leave_group(Round& round, FlowKind kind, Rank peer);
+  // A datagram is authentic but contradicts the plan. Our report tells the sender which operation
+  // we take it for.
+  void refuse_plan(Rank from);
+  // The peer has left or is dead. This rank may follow if it leaves, too.
+  void lose(Instant now, Rank peer);
+  // Longest time-out of the links to peers that are not gone; 0 if there is none.
+  Duration slowest_timeout() const;
+
+  EndpointConfig config;
+  std::vector<Path> own_paths;  // used unless paths are shared
+  std::vector<Link> links;      // by peer
+  RoundTable rounds;
+  Outbox outbox;
+  GroupSender group;
+  Timers timers;
+  Departure departure;
+  bool any_gone = false;  // a peer has left, or is dead
+  EndpointCounters counters;
+};
+
+}  // namespace leeway::protocol

@@ -1,0 +1,62 @@
+#include "protocol/leaving.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+
+namespace leeway::protocol {
+
+bool Leaving::wake(Instant now) {
+  if (!state_.departure.serving()) return false;
+  Departure::Group group{.idle = state_.rounds.idle(),
+                         .silence = state_.departure.served(now),
+                         .slowest = state_.slowest_timeout()};
+  group.content = true;
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    const Link& link = state_.links[peer];
+    if (link.heard) group.silence = std::min(group.silence, link.silence(now));
+    group.first &= !link.gone;
+    group.content &= link.content || link.gone || peer == state_.config.self;
+  }
+  if (group.first && state_.departure.asks_peers(now, group)) {
+    for (Rank peer = 0; peer < state_.config.size; ++peer) {
+      if (peer != state_.config.self) state_.queue_probe(peer);
+    }
+  }
+  const auto again_at = state_.departure.ask_again(now, group);
+  if (again_at) state_.timers.arm_leave(*again_at);
+  return !again_at;
+}
+
+void Leaving::say_goodbye(Instant now, bool given_up) {
+  LEEWAY_ASSERT(state_.departure.parting());
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    Link& link = state_.links[peer];
+    link.report_at = link.answer_at = link.probe_at = Instant::infinite_future();
+    if (peer == state_.config.self || link.gone) continue;
+    using enum Departure::Awaited;
+    const auto awaited = given_up ? no : link.heard ? yes : perhaps;
+    state_.timers.arm_link(peer, state_.departure.owe(now, peer, link.rtt(), awaited));
+    state_.outbox.queue_control(peer);
+  }
+  state_.group.stop_probing();
+}
+
+void Leaving::wake_farewell(Instant now, Rank peer) {
+  const Link& link = state_.links[peer];
+  if (!state_.departure.parting() || link.gone || state_.departure.parted(peer)) return;
+  const Departure::Wake farewell = state_.departure.on_wake(now, peer, link.rtt());
+  if (farewell.say) state_.outbox.queue_control(peer);
+  state_.timers.arm_link(peer, farewell.again_at);
+}
+
+bool Leaving::left() const {
+  if (!state_.departure.parting() || !state_.outbox.control_empty()) return false;
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    if (peer != state_.config.self && !state_.links[peer].gone && !state_.departure.parted(peer))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace leeway::protocol

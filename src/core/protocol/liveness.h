@@ -1,0 +1,65 @@
+// Liveness of peers, and what becomes of operations when a peer dies or leaves (WIRE 6).
+#pragma once
+
+#include "leeway/status.h"
+#include "protocol/settling.h"
+#include "protocol/watched_tags.h"
+
+namespace leeway::protocol {
+
+class Liveness {
+ public:
+  Liveness(EndpointState& state, Settling& settling, const WatchedTags& tags)
+      : state_(state), settling_(settling), tags_(tags) {}
+
+  // Starts to watch a peer from which something is expected.
+  void watch(Instant now, Rank peer);
+  void watch_peers(Instant now);
+  // Tells whether an activity outside of rounds waits for all peers.
+  void watch_all(Instant now, bool on);
+  // Looks whether a watched peer lives. Returns true if it is dead, and is to be buried.
+  bool wake(Instant now, Rank peer);
+  // The peer's process is dead. Exact operations with it fail, and lossy ones do without it.
+  void bury(Instant now, Rank peer);
+  // Starts a round without the peers that had left before: it expects nothing more of them.
+  void start_without(Instant now, Round& round);
+
+  void on_goodbye(Instant now, Rank from);
+  // The peer went on without us. Returns true if most others have: then no operation can succeed
+  // here any more.
+  bool on_given_up(Instant now, Rank from);
+  // A process that was given up speaks again. It is told so, and its datagrams are not used.
+  void answer_dead(Rank from, wire::PacketType type);
+  // WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last
+  // probe.
+  void on_probe(Instant now, Rank from);
+  void answer_probe(Instant now, Rank peer);
+
+  // Error if most peers gave this rank up, so that no operation can succeed here any more; else ok.
+  const Status& given_up() const { return given_up_; }
+  // Error that names the first peer that was found dead; ok if none was.
+  const Status& first_death() const { return first_death_; }
+  // Returns kNoRank if no peer is dead.
+  Rank first_dead() const { return first_dead_; }
+  // Returns true if at least one peer, or every one, has said good-bye or is dead.
+  bool any_gone() const { return state_.any_gone; }
+  bool all_gone() const;
+
+ private:
+  bool expects(Rank peer) const;
+  void lose_in_all_rounds(Instant now, Rank peer);
+  void lose_peer(Instant now, Round& round, Rank peer);
+  Status loss_of(const Round& round, Rank peer) const;
+  Status gave_up_by(Rank peer) const;
+
+  EndpointState& state_;
+  Settling& settling_;
+  const WatchedTags& tags_;
+  bool watched_from_outside_ = false;
+  Status first_death_;
+  Rank first_dead_ = kNoRank;
+  Status given_up_;
+  int gave_us_up_ = 0;  // peers that gave this rank up
+};
+
+}  // namespace leeway::protocol

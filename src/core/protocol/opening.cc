@@ -1,0 +1,158 @@
+#include "protocol/opening.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "protocol/coding.h"
+
+namespace leeway::protocol {
+
+Round* Opening::open(Instant now, const RoundPlan& plan, RoundClient& client) {
+  const bool idle_before = state_.rounds.idle();
+  Round* const round = state_.rounds.open(plan, client, now);
+  if (round == nullptr) return nullptr;
+  if (idle_before) busy_since_ = now;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (plan.phases[k].active) set_up_flows(*round, static_cast<FlowKind>(k));
+  }
+  ++state_.counters.rounds_opened;
+  return round;
+}
+
+void Opening::announce(Instant now, Round& round) {
+  if (round.plan->point_to_point()) {
+    const MessageList& list = round.stream->list_of(round);
+    state_.timers.arm_link(round.plan->point_peer, round.plan->deadline);
+    if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
+    return;
+  }
+  // Destinations are taken in the order after our own rank, so that no receiver is everybody's
+  // first.
+  bool strangers = false;
+  for (int step = 1; step < state_.config.size; ++step) {
+    const auto peer = static_cast<Rank>((state_.config.self + step) % state_.config.size);
+    start_towards(round, peer);
+    strangers = strangers || !round.exchanges_with(peer);
+  }
+  state_.queue_group();
+  if (round.plan->needs_every_rank && strangers) inquiry_.arm(now, round);
+  state_.timers.arm_round(round, round.plan->deadline);
+  for (const PhasePlan& phase : round.plan->phases) {
+    if (phase.active) state_.timers.arm_round(round, phase.deadline);
+  }
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout());
+    if (peer != state_.config.self) liveness_.watch(now, peer);
+  }
+}
+
+void Opening::start_towards(Round& round, Rank peer) {
+  bool sends = false;
+  bool receives = false;
+  bool needs_gate = false;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    sends |= round.send(kind, peer).open();
+    receives |= round.receive(kind, peer).open();
+    needs_gate |= round.receive(kind, peer).packets > limits::kEagerPackets;
+  }
+  if (sends) {
+    if (!state_.gate_open(round, peer)) ++round.gates_closed;
+    state_.outbox.queue_data(peer);
+  }
+  // WIRE 3.3: announces that the operation is open here. A peer that is sent data in either half
+  // learns it from the data. If those eager packets are lost, the time-outs of both sides make up:
+  // ours sends this report, and the sender repeats its END.
+  if (needs_gate || (receives && !sends)) state_.queue_report(peer);
+}
+
+// The message is now among the oldest of its direction. From now on it is listed, sent and asked
+// for.
+void Opening::start_talking(Instant now, Round& message) {
+  start_towards(message, message.plan->point_peer);
+  const Rank peer = message.plan->point_peer;
+  state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout());
+  liveness_.watch(now, peer);
+}
+
+void Opening::set_up_flows(Round& round, FlowKind kind) {
+  for (Rank peer = round.first_peer(); peer < round.end_peer(state_.config.size); ++peer) {
+    if (peer == state_.config.self) {
+      round.send(kind, peer) = SendFlow{};
+      round.receive(kind, peer) = ReceiveFlow{};
+      continue;
+    }
+    set_up_send(round, kind, peer);
+    set_up_receive(round, kind, peer);
+  }
+  PhaseState& phase = round.phase(kind);
+  LEEWAY_ASSERT(phase.passes_open == phase.sends_open && !phase.settled);
+  if (!round.plan->point_to_point() && state_.group.form(phase, round.plan->phase(kind)))
+    phase.group.cursor =
+        order_.cursor(round, kind, kEveryRank, phase.send[phase.group.first_member].grid);
+}
+
+void Opening::set_up_send(Round& round, FlowKind kind, Rank peer) {
+  SendFlow& flow = round.send(kind, peer);
+  Bitmap wanted = std::move(flow.wanted);  // reuses their memory
+  Bitmap left = std::move(flow.left);
+  flow = SendFlow{};
+  flow.wanted = std::move(wanted);
+  flow.left = std::move(left);
+  flow.left.resize(0);
+  flow.grid = round.client->outgoing(kind, peer);
+  flow.packets = flow.grid.packets();
+  flow.weight = static_cast<float>(round.plan->weight_for(peer));
+  if (flow.packets == 0) return;
+  if (state_.links[peer].gone) {
+    flow.settled = true;
+    return;
+  }
+  ++round.phase(kind).sends_open;
+  ++round.phase(kind).passes_open;
+  if (round.plan->phase(kind).repairable) flow.wanted.resize(flow.packets);
+  if (may_be_coded(round.plan->phase(kind), flow.packets)) flow.left.resize(flow.packets);
+  flow.cursor = order_.cursor(round, kind, peer, flow.grid);
+}
+
+void Opening::set_up_receive(Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  Bitmap arrived = std::move(flow.arrived);
+  Bitmap early = std::move(flow.early);
+  auto parity = std::move(flow.parity);
+  auto chunks = std::move(flow.chunks);
+  flow = ReceiveFlow{};
+  flow.arrived = std::move(arrived);
+  flow.early = std::move(early);
+  const schedule::PacketGrid grid = round.client->incoming(kind, peer);
+  flow.packets = grid.packets();
+  flow.tail = grid.tail();
+  flow.sized = kind != FlowKind::point;
+  flow.required = round.client->required(kind, peer);
+  flow.last_arrival = round.opened_at;
+  if (flow.packets == 0) return;
+  flow.arrived.resize(flow.packets);
+  if (may_be_coded(round.plan->phase(kind), flow.packets)) {
+    flow.parity = parity != nullptr ? std::move(parity) : std::make_unique<ParityLedger>();
+    flow.parity->reset(flow.packets);
+    flow.chunks = chunks != nullptr ? std::move(chunks) : std::make_unique<ChunkWatch>();
+    *flow.chunks = ChunkWatch(grid, order_.inner_key(round.number, kind, peer, state_.config.self));
+    flow.early.resize(flow.packets);
+  }
+  flow.abandoned = state_.links[peer].gone;
+  ++round.phase(kind).receives_open;
+}
+
+void Opening::reap_ended(Instant now) {
+  while (state_.rounds.any_ended()) {
+    const RoundTable::Ended taken = state_.rounds.take_ended();
+    if (taken.next != nullptr && !taken.next->ended) {
+      start_talking(now, *taken.next);
+      state_.timers.arm_link(taken.next->plan->point_peer, now);
+    }
+    taken.client->on_closed();
+  }
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,38 @@
+// Opens operations: lays out their flows, announces them, and lets messages talk in turn.
+#pragma once
+
+#include "protocol/inquiry.h"
+#include "protocol/liveness.h"
+#include "protocol/packet_order.h"
+
+namespace leeway::protocol {
+
+class Opening {
+ public:
+  Opening(EndpointState& state, const PacketOrder& order, Inquiry& inquiry, Liveness& liveness)
+      : state_(state), order_(order), inquiry_(inquiry), liveness_(liveness) {}
+
+  // As Endpoint::open_round().
+  Round* open(Instant now, const RoundPlan& plan, RoundClient& client);
+  // Begins to send and to wait.
+  void announce(Instant now, Round& round);
+  // Removes rounds that have ended. Messages that waited for them may talk.
+  void reap_ended(Instant now);
+  // When the first round of the current busy period was opened, or of the last one when idle.
+  Instant busy_since() const { return busy_since_; }
+
+ private:
+  void start_towards(Round& round, Rank peer);
+  void start_talking(Instant now, Round& message);
+  void set_up_flows(Round& round, FlowKind kind);
+  void set_up_send(Round& round, FlowKind kind, Rank peer);
+  void set_up_receive(Round& round, FlowKind kind, Rank peer);
+
+  EndpointState& state_;
+  const PacketOrder& order_;
+  Inquiry& inquiry_;
+  Liveness& liveness_;
+  Instant busy_since_{0};
+};
+
+}  // namespace leeway::protocol

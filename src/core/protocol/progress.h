@@ -1,0 +1,28 @@
+// What follows from a peer's progress: gates open, and flows of operations that it has settled end.
+#pragma once
+
+#include "protocol/settling.h"
+
+namespace leeway::protocol {
+
+class Progress {
+ public:
+  Progress(EndpointState& state, Settling& settling) : state_(state), settling_(settling) {}
+
+  // WIRE 2.6: returns true if the peer can have come so far. The limit counts from the later of two
+  // numbers: where the peer was last heard to be, and where we are.
+  bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
+  // The peer has opened and settled all collectives below these numbers.
+  void on_collectives(Instant now, Rank peer, std::uint32_t opened_below,
+                      std::uint32_t settled_below);
+  // The peer has posted more receives.
+  void on_receives(Instant now, Rank peer);
+
+ private:
+  void repeat_end_soon(Instant now, Round& round, Rank peer);
+
+  EndpointState& state_;
+  Settling& settling_;
+};
+
+}  // namespace leeway::protocol

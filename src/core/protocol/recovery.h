@@ -1,0 +1,29 @@
+// Receives parity (WIRE 2.10): lays each parity that is of use in the place of a missing packet,
+// and has missing packets computed once all places of their code are taken.
+#pragma once
+
+#include "protocol/endpoint_state.h"
+
+namespace leeway::protocol {
+
+class Recovery {
+ public:
+  explicit Recovery(EndpointCounters& counters) : counters_(counters) {}
+
+  // A parity of an open flow came. Returns false if it does not have the planned length.
+  bool on_parity(Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  // A packet came that parity covered, `payload`. The parity moves to another missing packet of its
+  // code.
+  void move(Round& round, FlowKind kind, Rank from, PacketIndex index, ByteSpan payload);
+  // Computes the missing packets of a code all of whose places are taken. Returns false if the last
+  // parity does not have the planned length.
+  bool recover(Round& round, FlowKind kind, Rank from, std::uint32_t code, ByteSpan last = {},
+               PacketIndex last_in = {});
+
+ private:
+  bool place(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity, ByteSpan payload);
+
+  EndpointCounters& counters_;
+};
+
+}  // namespace leeway::protocol

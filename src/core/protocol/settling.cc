@@ -1,0 +1,252 @@
+#include "protocol/settling.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "protocol/awaited.h"
+#include "protocol/mismatch.h"
+
+namespace leeway::protocol {
+
+void Settling::settle_send(Round& round, FlowKind kind, Rank peer) {
+  SendFlow& flow = round.send(kind, peer);
+  if (!flow.open()) return;
+  // No more data follows, but an END, which a report answers (WIRE 4.3).
+  if (round.awaits_word(kind, flow)) {
+    round.phase(kind).set_pass_over(flow, true);
+    flow.end_due = true;
+    return state_.outbox.queue_control(peer);
+  }
+  if (flow.grouped) state_.leave_group(round, kind, peer);
+  round.phase(kind).set_pass_over(flow, true);
+  flow.settled = true;
+  flow.end_due = false;
+  LEEWAY_ASSERT(round.phase(kind).sends_open > round.phase(kind).passes_open);
+  --round.phase(kind).sends_open;
+}
+
+void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  LEEWAY_ASSERT(flow.open() && round.phase(kind).receives_open > 0);
+  flow.finished = true;
+  flow.request_due = false;
+  --round.phase(kind).receives_open;
+  Link& link = state_.links[peer];
+  if (kind == FlowKind::reduce && flow.arrived_count == 0)
+    link.missed.note(round.number, state_.rounds.opened_below());
+  ++link.unreported_settles;
+  link.point_unreported |= kind == FlowKind::point;
+  if (kind == FlowKind::point) state_.rounds.messages(peer)->touch(*round.stream);
+  // An owner spreads only what it has settled. So its complete shard confirms our part of it,
+  // without an acknowledgement.
+  if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
+    settle_send(round, FlowKind::reduce, peer);
+  }
+  // A caller waits for this confirmation, with three exceptions: no packet can be asked for again,
+  // a copy of the payload was kept, or our result confirms it.
+  const PhasePlan& plan = round.plan->phase(kind);
+  const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
+  const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
+  if (awaited || link.unreported_settles >= 4) {
+    state_.queue_report(peer);
+  } else {
+    link.report_at = std::min(link.report_at, now + 2 * Duration(limits::kTickNs));
+    state_.timers.arm_link(peer, link.report_at);
+  }
+}
+
+void Settling::settle_phase(Instant now, Round& round, FlowKind kind) {
+  LEEWAY_ASSERT(!round.phase(kind).settled && round.phase(kind).receives_open == 0);
+  round.phase(kind).settled = true;
+  state_.rounds.refresh_settled_below();
+  round.client->on_settled(kind, now);
+}
+
+void Settling::advance(Instant now, Round& round) {
+  // A message that is to fail does so at fail_at. Its flow's contents were meant for another
+  // message.
+  if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
+  if (round.disputed_by != kNoRank && !round.done) return;  // it ends with an error
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    PhaseState& phase = round.phases[k];
+    if (!phase.settled && phase.receives_open == 0)
+      settle_phase(now, round, static_cast<FlowKind>(k));
+  }
+  if (!round.done && round.caller_may_go()) {
+    round.done = true;
+    round.client->on_done(Status(), now);
+  }
+  if (round.done && round.all_confirmed()) end(round);
+}
+
+void Settling::finish(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (!status.ok()) {
+    ++state_.counters.rounds_failed;
+    round.blame = blame;
+    if (!round.done || status.code() == StatusCode::kMismatch)
+      tell_failure(round, status.code(), blame);
+  }
+  if (!round.done) {
+    round.done = true;
+    round.client->on_done(status, now);
+  }
+  end(round);
+}
+
+void Settling::doom(Instant now, Round& round, const Status& status, const Blame& blame) {
+  if (round.ended || !round.failure.ok()) return;
+  if (!round.plan->point_to_point()) return finish(now, round, status, blame);
+  round.failure = status;
+  round.fail_at = now + Duration(limits::kTickNs);
+  state_.timers.arm_round(round, round.fail_at);
+  state_.queue_report(round.plan->point_peer);
+}
+
+// Not for messages: both sides learn of their failure by other means. Not for a cancelled
+// operation: the good-bye says so.
+void Settling::tell_failure(const Round& round, StatusCode code, const Blame& blame) {
+  if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
+  failures_.add(
+      {.round = round.number,
+       .opened = state_.rounds.collectives_opened(),
+       .tag = round.plan->tag,
+       .code = code,
+       .about = blame.rank,
+       .first = blame.first,
+       .other = blame.tag,
+       .pair_sends = {round.plan->pair_sends.begin(), round.plan->pair_sends.end()},
+       .pair_receives = {round.plan->pair_receives.begin(), round.plan->pair_receives.end()}});
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    if (peer != state_.config.self && !state_.links[peer].gone) state_.queue_report(peer);
+  }
+}
+
+void Settling::end(Round& round) {
+  state_.rounds.end(round);
+  state_.timers.disarm_round(round);
+}
+
+void Settling::end_as_told(Instant now, Round& round) {
+  const Told& told = round.told;
+  const bool says_about =
+      told.code == StatusCode::kDeadlineExceeded || told.code == StatusCode::kPeerLost;
+  finish(
+      now, round,
+      failed_there(round, state_.config.self, told.by, told.code, told.about, state_.config.names),
+      {.rank = told.about != kNoRank || says_about ? told.about : told.by,
+       .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
+}
+
+void Settling::end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame) {
+  LEEWAY_ASSERT(round.plan->stands_in);
+  if (round.ended) return;
+  const Rank absentee = absent(now, state_.config.self, round, state_.links);
+  const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
+  finish(now, round,
+         late ? overdue(now, state_.config.self, round, state_.links, state_.config.names) : status,
+         late ? Blame{absentee} : blame);
+}
+
+void Settling::cancel_all(Instant now, const Status& status) {
+  const auto cancel = [&](Round& round) {
+    if (!round.ended) finish(now, round, status);
+  };
+  for (Round* round : state_.rounds.collectives()) cancel(*round);
+  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+    const PeerMessages* messages = state_.rounds.messages(peer);
+    if (messages == nullptr) continue;
+    messages->for_each_open(cancel);
+  }
+}
+
+void Settling::on_peer_left_round(Instant now, Round& round, Rank from) {
+  // No later report will tell.
+  if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    settle_send(round, static_cast<FlowKind>(k), from);
+    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
+    if (flow.open() && !flow.abandoned) {
+      flow.abandoned = true;
+      flow.tries = 0;
+      state_.timers.arm_link(from,
+                             now + state_.links[from].quiet_time(round.plan->phases[k].gives_up()));
+    }
+  }
+  advance(now, round);
+}
+
+void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active || round.ended) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    const ReceiveFlow& flow = round.receive(kind, peer);
+    if (flow.open() && flow.abandoned) finish_receive(now, round, kind, peer);
+  }
+  advance(now, round);
+}
+
+void Settling::on_deadline(Instant now, Round& round) {
+  // Tells peers that still lack packets of the round why no more come.
+  const Rank awaited = longest_silent(now, state_.config.self, round, state_.links).peer;
+  if (round.plan->point_send) give_message_up(round);
+  if (round.done) {
+    if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
+    return end(round);
+  }
+  // The client that the round stands in for knows better which rank it waits for, unless a rank has
+  // not begun.
+  if (round.plan->stands_in && absent(now, state_.config.self, round, state_.links) == kNoRank)
+    return;
+  if (round.plan->tag.delivery == Delivery::Kind::exact) {
+    const Rank absentee = absent(now, state_.config.self, round, state_.links);
+    return finish(now, round,
+                  overdue(now, state_.config.self, round, state_.links, state_.config.names),
+                  {absentee != kNoRank ? absentee : awaited});
+  }
+  if (awaited != kNoRank && !round.plan->stands_in)
+    tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    const auto kind = static_cast<FlowKind>(k);
+    if (round.phases[k].settled) continue;
+    cut_phase(now, round, kind);
+    settle_phase(now, round, kind);
+  }
+  // (A peer that sends another operation's packets, and never says which it means, is faulty.)
+  finish(now, round, Status());
+}
+
+void Settling::cut_phase(Instant now, Round& round, FlowKind kind) {
+  LEEWAY_ASSERT(!round.phase(kind).settled);
+  ++state_.counters.deadline_cuts;
+  round.phase(kind).deadline_cut = true;
+  for (Rank peer = round.first_peer(); peer < round.end_peer(state_.config.size); ++peer) {
+    if (round.receive(kind, peer).open()) finish_receive(now, round, kind, peer);
+  }
+}
+
+void Settling::expire_messages(Instant now, Rank peer) {
+  PeerMessages* const messages = state_.rounds.messages(peer);
+  if (messages == nullptr) return;
+  if (now >= messages->deadline_at) {
+    messages->deadline_at = Instant::infinite_future();
+    messages->for_each_open([&](Round& message) {
+      if (now >= message.plan->deadline) {
+        on_deadline(now, message);
+      } else {
+        messages->deadline_at = std::min(messages->deadline_at, message.plan->deadline);
+      }
+    });
+  }
+  state_.timers.arm_link(peer, messages->deadline_at);
+}
+
+// Tells the receiver of a send that its deadline ended. Otherwise it would wait for the message.
+void Settling::give_message_up(const Round& round) {
+  const Rank peer = round.plan->point_peer;
+  if (!round.send(FlowKind::point, peer).open() || state_.links[peer].gone) return;
+  state_.rounds.messages(peer)->give_up(round.plan->message_tag, round.number);
+  state_.queue_report(peer);
+}
+
+}  // namespace leeway::protocol

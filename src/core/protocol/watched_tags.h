@@ -1,0 +1,40 @@
+// Receives from any rank: tags of messages that this process waits for, whoever sends them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "protocol/round_table.h"
+
+namespace leeway::protocol {
+
+class WatchedTags {
+ public:
+  // The table must outlive this.
+  WatchedTags(int size, RoundTable& rounds) : size_(size), rounds_(rounds) {}
+
+  void watch(std::uint32_t tag) { tags_.push_back(tag); }
+  void forget(std::uint32_t tag) { std::erase(tags_, tag); }
+  bool any() const { return !tags_.empty(); }
+
+  // A peer sends message `number` of this tag. Only watched tags are noted, so that a peer cannot
+  // make this process use memory with made-up tags.
+  void note(Rank from, std::uint32_t tag, std::uint32_t number);
+  // Returns a rank that sent a message with this watched tag for which no receive is posted.
+  // Rotates over ranks, so that none starves.
+  std::optional<Rank> sender_of(std::uint32_t tag);
+  // Returns true if any such message was heard since take_heard() was last called.
+  bool heard() const { return heard_; }
+  bool take_heard() { return std::exchange(heard_, false); }
+
+ private:
+  int size_;
+  RoundTable& rounds_;
+  std::vector<std::uint32_t> tags_;
+  bool heard_ = false;
+  Rank latest_sender_ = 0;  // last rank that sender_of() named
+};
+
+}  // namespace leeway::protocol
