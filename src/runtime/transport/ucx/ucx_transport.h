@@ -7,7 +7,8 @@
 //
 // wait() sleeps for a millisecond at most. UCX wakes the receiver of a message in shared memory
 // through a socket of the network namespace. Ranks that share memory and no network namespace are
-// not woken, and UCX does not say so. Their messages are late by that millisecond.
+// not woken, and UCX does not say so. Their messages are late by that millisecond. An idle rank
+// takes 1 % of a core for it.
 #pragma once
 
 #include <memory>
