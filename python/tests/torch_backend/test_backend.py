@@ -133,7 +133,7 @@ def test_two_agents_of_which_one_restarts(tmp_path, start_environment):
     # The first agent's store must outlive the second agent.
     agents = [subprocess.Popen([sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3",
                                 "--rdzv-backend=c10d", f"--rdzv-endpoint={endpoint}", "--rdzv-id=two", str(script), str(tmp_path / "once")],
-                               env=start_environment(OMP_NUM_THREADS="1", LEEWAY_PEER_TIMEOUT_MS="500", LEEWAY_JOIN_TIMEOUT_MS="20000"),
+                               env=start_environment(OMP_NUM_THREADS="1", LEEWAY_PEER_TIMEOUT_MS="60000", LEEWAY_JOIN_TIMEOUT_MS="20000"),
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
     try:
         outputs = [agent.communicate(timeout=300)[0] for agent in agents]
