@@ -211,6 +211,7 @@ void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Train
   if (!round.done && round.caller_may_go()) state_.timers.arm_round(round, now);
 }
 
+// Multicast: packets that are the same for all receivers go out once for all (group_sender.h).
 bool Sender::fill_from_group(Instant now, TrainBuffer& out) {
   for (Round* round : state_.rounds.collectives()) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
