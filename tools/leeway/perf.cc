@@ -29,8 +29,8 @@ namespace leeway::tools {
 namespace {
 
 using namespace std::chrono_literals;
-// NOLINT(google-build-using-namespace): this file is that namespace's command line.
-using namespace perf;
+// This file is that namespace's command line.
+using namespace perf;  // NOLINT(google-build-using-namespace)
 
 void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--op", a.operation, "Collective, e.g. all_reduce, reduce_scatter, sendrecv")
