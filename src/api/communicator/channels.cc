@@ -82,8 +82,8 @@ Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t fir
 Channel::Place Channels::take_place(const collective::OperationSpec& spec) {
   if (!collective::is_collective(spec.kind) || forked()) return {};
   if (routes_.size() == 1 && lanes() == 1) return {};
-  const std::lock_guard lock(order_.mutex);
-  const std::uint64_t place = order_.taken++;
+  const std::lock_guard lock(order_->mutex);
+  const std::uint64_t place = order_->taken++;
   if (near_ != nullptr) near_->pass(place);
   return place;
 }

@@ -70,7 +70,7 @@ class Channels {
   Channel& datagrams() { return datagrams_.first(); }
   // As driving::Channel::forked().
   bool forked() const { return datagrams_.first().forked(); }
-  CallOrder& order() { return order_; }
+  const std::shared_ptr<CallOrder>& order() const { return order_; }
 
   // Adds lanes to the datagrams' from now on. All ranks must call this, or none, as the next two.
   void use_lanes(std::vector<std::unique_ptr<Channel>> further) {
@@ -136,7 +136,7 @@ class Channels {
 
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;
-  CallOrder order_;
+  const std::shared_ptr<CallOrder> order_ = std::make_shared<CallOrder>();
   DatagramRoute datagrams_;
   std::shared_ptr<SiteRoute> sites_;  // may be null
   std::shared_ptr<NearRoute> near_;   // may be null

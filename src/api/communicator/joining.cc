@@ -102,7 +102,7 @@ void Joining::decide_congestion() {
 // Moves to the address where the meeting showed this rank to be reached, which may not be the one
 // it guessed.
 Status Joining::go_where_told() {
-  const rendezvous::Lane& lane = group_.datagrams;
+  const rendezvous::GroupTransport& lane = group_.datagrams;
   if (lane.kind != TransportKind::udp || !candidates_.local.may_move) return Status();
   const std::vector<std::byte>& told = lane.members[candidates_.local.rank].address;
   if (told == candidates_.local.data_address) return Status();
@@ -169,7 +169,7 @@ Status Joining::check_shared() {
 
 // Proves that every rank is heard over the candidate, which is connected.
 Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate) const {
-  const rendezvous::Lane& lane = group_.datagrams;
+  const rendezvous::GroupTransport& lane = group_.datagrams;
   const Instant end = driving::steady_now() + time_left();
   protocol::EndpointConfig config;
   config.self = candidates_.local.rank;

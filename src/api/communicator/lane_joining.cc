@@ -125,7 +125,7 @@ Status LaneJoining::open_one(int lane) {
 Result<std::vector<Told>> LaneJoining::tell() const {
   std::vector<Told> own(static_cast<std::size_t>(further()));
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    const rendezvous::Lane::Member place = own_[i].candidate->place();
+    const rendezvous::GroupTransport::Member place = own_[i].candidate->place();
     own[i] = {place.receive_buffer_bytes, place.port, own_[i].memory.token};
   }
   std::vector<Told> all(own.size() * static_cast<std::size_t>(channels_.size()));

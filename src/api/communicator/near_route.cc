@@ -84,12 +84,12 @@ void NearRoute::pass(std::uint64_t place) {
 
 // Call it under the lock.
 std::uint64_t NearRoute::take_number() {
-  return number_of(order_.taken++);
+  return number_of(order_->taken++);
 }
 
 // Returns the call's number, or 0 if other calls come first.
 std::uint64_t NearRoute::take_turn() {
-  const std::lock_guard lock(order_.mutex);
+  const std::lock_guard lock(order_->mutex);
   if (taken_ || !queue_.empty()) return 0;
   taken_ = true;
   return take_number();
@@ -97,7 +97,7 @@ std::uint64_t NearRoute::take_turn() {
 
 void NearRoute::end_turn() {
   {
-    const std::lock_guard lock(order_.mutex);
+    const std::lock_guard lock(order_->mutex);
     taken_ = running_ = false;
   }
   turned_.notify_all();
@@ -111,7 +111,7 @@ std::shared_ptr<WorkState> NearRoute::enqueue(const Spec& spec) {
   bool serving = true;
   std::uint64_t number = 0;
   {
-    const std::lock_guard lock(order_.mutex);
+    const std::lock_guard lock(order_->mutex);
     refused = ended_;
     if (refused == nullptr) number = take_number();
     if (refused == nullptr && !serving_) serving = serving_ = begin_serving();
@@ -141,13 +141,13 @@ void NearRoute::serve(const std::stop_token& stop) {
   // exit() must leave no call running: a program's tensors may go at any moment.
   const std::stop_callback on_stop(stop, [this] {
     {
-      const std::lock_guard lock(order_.mutex);
+      const std::lock_guard lock(order_->mutex);
       ended_ = driving::kAborted;
       if (running_) station_.abort(driving::kAborted);
     }
     turned_.notify_all();
   });
-  std::unique_lock lock(order_.mutex);
+  std::unique_lock lock(order_->mutex);
   while (true) {
     const bool due = turned_.wait_for(lock, kThreadLingers, [&] {
       return closed_ || stop.stop_requested() || (!taken_ && !queue_.empty());
@@ -236,7 +236,7 @@ Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
   if (generation_ != fork_generation()) return driving::forked();
   std::uint64_t number = 0;
   {
-    std::unique_lock lock(order_.mutex);
+    std::unique_lock lock(order_->mutex);
     turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
     if (ended_ != nullptr) return ended(parent_.rank(), ended_);
     taken_ = true;
@@ -252,7 +252,7 @@ void NearRoute::cancel_queued() {
   std::deque<Queued> queued;
   const char* how = driving::kDestroyed;
   {
-    const std::lock_guard lock(order_.mutex);
+    const std::lock_guard lock(order_->mutex);
     queued.swap(queue_);
     if (ended_ != nullptr) how = ended_;
   }
@@ -262,14 +262,14 @@ void NearRoute::cancel_queued() {
 void NearRoute::abort(const char* how) {
   if (generation_ != fork_generation()) return;
   {
-    const std::lock_guard lock(order_.mutex);
+    const std::lock_guard lock(order_->mutex);
     ended_ = how;
   }
   station_.abort(how);
   side_->abort();
   parent_.abort_past_memory(how);  // the current call may have gone there
   cancel_queued();
-  std::unique_lock lock(order_.mutex);
+  std::unique_lock lock(order_->mutex);
   turned_.wait(lock, [this] { return !taken_; });
 }
 
@@ -290,7 +290,7 @@ void NearRoute::close(std::vector<std::function<void()>>& closing) {
   }
   if (!driving::in_callback()) {
     const Duration patience = parent_.datagrams().closing_patience();
-    std::unique_lock lock(order_.mutex);
+    std::unique_lock lock(order_->mutex);
     const bool ended =
         turned_.wait_for(lock, patience, [this] { return !taken_ && queue_.empty(); });
     lock.unlock();
@@ -301,7 +301,7 @@ void NearRoute::close(std::vector<std::function<void()>>& closing) {
   if (!station_.aborted()) station_.leave(near::Gone::left);
   caller_.close();
   {
-    const std::lock_guard lock(order_.mutex);
+    const std::lock_guard lock(order_->mutex);
     closed_ = true;
   }
   turned_.notify_all();

@@ -76,8 +76,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   near::Caller caller_;
   bool watches_ = false;
 
-  // Its lock protects what follows.
-  CallOrder& order_;
+  // Its lock protects the members below. A callback on the thread may end the communicator.
+  const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
   bool taken_ = false;    // a call is running
   bool running_ = false;  // the running call is the thread's

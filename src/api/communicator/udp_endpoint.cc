@@ -56,7 +56,7 @@ class OpenSocket final : public rendezvous::Candidate {
   explicit OpenSocket(Socket udp) : udp_(std::move(udp)) {}
 
   TransportKind kind() const override { return TransportKind::udp; }
-  rendezvous::Lane::Member place() const override {
+  rendezvous::GroupTransport::Member place() const override {
     const transport::UdpAddress& local = udp_().local_address();
     return {rendezvous::to_bytes(local.address()), local.port(),
             udp_().limits().receive_buffer_bytes};
@@ -66,7 +66,7 @@ class OpenSocket final : public rendezvous::Candidate {
 
   // Not used here: UdpEndpoint::meet() and driver() do the work of connect() and the functions
   // below.
-  Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
+  Status connect(const rendezvous::GroupTransport&, Rank) override { return Status(); }
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {
     return Status::error(StatusCode::kUnsupported, "a shared socket joins no multicast group");
   }
@@ -220,7 +220,7 @@ std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
 }
 
 Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank self) {
-  const rendezvous::Lane& lane = group.datagrams;
+  const rendezvous::GroupTransport& lane = group.datagrams;
   const keys::JoinedKeys* const keys = group.keys.get();
   std::vector<Rank> slots;
   driving::Driver::Session session(*driver_);

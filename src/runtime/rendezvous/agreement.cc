@@ -12,8 +12,8 @@
 #include "leeway/version.h"
 #include "rendezvous/address.h"
 #include "rendezvous/control_message.h"
-#include "rendezvous/lane_agreement.h"
 #include "rendezvous/printable.h"
+#include "rendezvous/transport_choice.h"
 #include "wire/packet.h"
 
 namespace leeway::rendezvous {
@@ -148,10 +148,10 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
   return check_wishes(hello, root);
 }
 
-void put_lane(const Lane& lane, control::Lane& message) {
-  message.set_transport(static_cast<std::uint32_t>(lane.kind));
-  message.set_datagram_bytes(lane.datagram_bytes);
-  for (const Lane::Member& member : lane.members) {
+void put_transport(const GroupTransport& transport, control::GroupTransport& message) {
+  message.set_transport(static_cast<std::uint32_t>(transport.kind));
+  message.set_datagram_bytes(transport.datagram_bytes);
+  for (const GroupTransport::Member& member : transport.members) {
     control::Member& row = *message.add_members();
     row.set_address(member.address.data(), member.address.size());
     row.set_port(member.port);
@@ -159,15 +159,16 @@ void put_lane(const Lane& lane, control::Lane& message) {
   }
 }
 
-Lane lane_of(const control::Lane& message) {
-  Lane lane{static_cast<TransportKind>(message.transport()), message.datagram_bytes(), {}};
+GroupTransport transport_of(const control::GroupTransport& message) {
+  GroupTransport transport{
+      static_cast<TransportKind>(message.transport()), message.datagram_bytes(), {}};
   for (const control::Member& row : message.members()) {
     const ByteSpan address = bytes_of(row.address());
-    lane.members.push_back({{address.begin(), address.end()},
-                            static_cast<std::uint16_t>(row.port()),
-                            row.receive_buffer_bytes()});
+    transport.members.push_back({{address.begin(), address.end()},
+                                 static_cast<std::uint16_t>(row.port()),
+                                 row.receive_buffer_bytes()});
   }
-  return lane;
+  return transport;
 }
 
 // Fails unless a holder of the secret wrote what was found at `key`.
@@ -276,14 +277,14 @@ Status claimed_twice(std::uint32_t rank, const std::string& one_place,
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch) {
-  // A transport of the caller's own has no such address, and no lane of UDP.
+  // A transport of the caller's own has no such address, and no port of UDP.
   const auto address_of = [](ByteSpan bytes) {
     return unmapped(address_from_bytes(bytes).value_or(asio::ip::address_v4::loopback()));
   };
   const asio::ip::address first = address_of(root.data_address);
-  Lane udp{TransportKind::udp,
-           root.datagram_bytes,
-           {{to_bytes(first), root.data_port, root.receive_buffer_bytes}}};
+  GroupTransport udp{TransportKind::udp,
+                     root.datagram_bytes,
+                     {{to_bytes(first), root.data_port, root.receive_buffer_bytes}}};
   std::vector<std::vector<TransportOffer>> offers = {root.offers};
   std::vector<std::uint64_t> attempts = {0};
   std::vector<std::uint64_t> processes = {root.process};
@@ -316,12 +317,12 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     if (Status status = keys::check_distinct(identities); !status.ok()) return status;
     if (Status status = check_secrets(identities); !status.ok()) return status;
   }
-  auto lane = choose_lane(root.transport, udp, offers);
-  if (!lane.ok()) return lane.status();
+  auto transport = choose_transport(root.transport, udp, offers);
+  if (!transport.ok()) return transport.status();
   Group group;
   group.epoch = epoch;
   group.seed = root.seed;
-  group.datagrams = std::move(*lane);
+  group.datagrams = std::move(*transport);
   group.attempts = std::move(attempts);
   group.processes = std::move(processes);
   const bool any_shares = std::any_of(memories.begin(), memories.end(),
@@ -346,7 +347,7 @@ control::Welcome welcome_of(const Group& group) {
   control::Group& message = *welcome.mutable_group();
   message.set_epoch(group.epoch);
   message.set_seed(group.seed);
-  put_lane(group.datagrams, *message.mutable_datagrams());
+  put_transport(group.datagrams, *message.mutable_datagrams());
   if (group.multicast) {
     const std::vector<std::byte>& address = group.multicast->address;
     message.mutable_multicast()->set_address(address.data(), address.size());
@@ -370,7 +371,7 @@ Group group_of(const control::Group& message) {
   Group group;
   group.epoch = message.epoch();
   group.seed = message.seed();
-  group.datagrams = lane_of(message.datagrams());
+  group.datagrams = transport_of(message.datagrams());
   group.attempts = {message.attempts().begin(), message.attempts().end()};
   group.processes = {message.processes().begin(), message.processes().end()};
   group.round_trip = std::chrono::microseconds(message.round_trip_us());

@@ -185,21 +185,23 @@ Status rendezvous_refused(const Status& why) {
 
 bool crosses_sites(const Group& group) {
   constexpr Duration kWithinSite = std::chrono::milliseconds(2);
-  const Lane& lane = group.datagrams;
-  if (lane.kind != TransportKind::udp) return false;
+  const GroupTransport& transport = group.datagrams;
+  if (transport.kind != TransportKind::udp) return false;
   return group.round_trip > kWithinSite ||
-         std::any_of(lane.members.begin(), lane.members.end(), [](const Lane::Member& member) {
-           const auto address = address_from_bytes(member.address);
-           return address && !is_private(*address);
-         });
+         std::any_of(transport.members.begin(), transport.members.end(),
+                     [](const GroupTransport::Member& member) {
+                       const auto address = address_from_bytes(member.address);
+                       return address && !is_private(*address);
+                     });
 }
 
 bool shares_host(const Group& group) {
-  const Lane& lane = group.datagrams;
-  return lane.kind == TransportKind::udp &&
-         std::all_of(lane.members.begin(), lane.members.end(), [&](const Lane::Member& member) {
-           return member.address == lane.members.front().address;
-         });
+  const GroupTransport& transport = group.datagrams;
+  return transport.kind == TransportKind::udp &&
+         std::all_of(transport.members.begin(), transport.members.end(),
+                     [&](const GroupTransport::Member& member) {
+                       return member.address == transport.members.front().address;
+                     });
 }
 
 Result<Group> join_group(const LocalConfiguration& local, Log* log,

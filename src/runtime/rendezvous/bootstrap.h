@@ -88,7 +88,7 @@ struct LocalConfiguration {
 };
 
 // One transport between all ranks.
-struct Lane {
+struct GroupTransport {
   struct Member {
     std::vector<std::byte> address;  // UDP: 4 or 16 bytes, network order; else that of its offer
     std::uint16_t port = 0;          // UDP only
@@ -116,7 +116,7 @@ struct Group {
   };
   std::uint32_t epoch = 0;  // random nonce of this incarnation, never 0
   std::uint64_t seed = 0;
-  Lane datagrams;
+  GroupTransport datagrams;
   std::optional<Multicast> multicast;
   std::vector<std::uint64_t> attempts;   // by rank, the number of its call that met; 0 for rank 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank

@@ -1,5 +1,5 @@
 // The transports of one rank from opening to use. Before the meeting a rank opens what its options
-// allow and tells rank 0. After it, the candidates of the lanes that all agreed on learn where
+// allow and tells rank 0. After it, the candidate of the transport that all agreed on learn where
 // their peers are, and become a driver's.
 #pragma once
 
@@ -21,11 +21,11 @@ class Candidate {
 
   virtual TransportKind kind() const = 0;
   // Address at which peers reach this rank.
-  virtual Lane::Member place() const = 0;
+  virtual GroupTransport::Member place() const = 0;
   virtual const TransportLimits& limits() const = 0;
 
   // Tells it where all ranks are. Called once, before take().
-  virtual Status connect(const Lane& lane, Rank self) = 0;
+  virtual Status connect(const GroupTransport& transport, Rank self) = 0;
 
   // Called between connect() and take(). After an error, trains to kEveryRank are not taken; the
   // text says why.
@@ -48,9 +48,9 @@ struct Candidates {
   // before connect().
   Status move_udp(const Options& options, const asio::ip::address& address);
 
-  // Connects and returns the candidate of a lane, once for each kind. It then knows its peers, not
-  // yet its multicast group.
-  Result<std::unique_ptr<Candidate>> connect(const Lane& lane, Rank self);
+  // Connects and returns the candidate of a transport, once for each kind. It then knows its peers,
+  // not yet its multicast group.
+  Result<std::unique_ptr<Candidate>> connect(const GroupTransport& transport, Rank self);
 };
 
 // Opens UDP always, which also says where this host is in the network. Opens the other transport

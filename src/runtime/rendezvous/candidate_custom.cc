@@ -14,16 +14,16 @@ class CustomCandidate final : public Candidate {
       : transport_(std::move(transport)) {}
 
   TransportKind kind() const override { return TransportKind::custom; }
-  Lane::Member place() const override {
+  GroupTransport::Member place() const override {
     const ByteSpan name = std::as_bytes(std::span(transport_->name()));
     return {{name.begin(), name.end()}, 0, transport_->limits().receive_buffer_bytes};
   }
   const TransportLimits& limits() const override { return transport_->limits(); }
 
-  Status connect(const Lane& lane, Rank) override {
+  Status connect(const GroupTransport& transport, Rank) override {
     const std::string own(transport_->name());
-    for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
-      const std::vector<std::byte>& bytes = lane.members[rank].address;
+    for (std::size_t rank = 0; rank < transport.members.size(); ++rank) {
+      const std::vector<std::byte>& bytes = transport.members[rank].address;
       const std::string theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       if (theirs == own) continue;
       return Status::error(StatusCode::kMismatch,
@@ -48,7 +48,7 @@ Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const O
       options.datagram_bytes != 0 ? options.datagram_bytes : limits::kDatagramBytesMax;
   const std::size_t datagram_bytes = std::min(wanted, transport->limits().datagram_bytes_max);
   auto candidate = std::make_unique<CustomCandidate>(std::move(transport));
-  const Lane::Member place = candidate->place();
+  const GroupTransport::Member place = candidate->place();
   Candidates candidates{{}, local_configuration(options)};
   LocalConfiguration& local = candidates.local;
   local.transport = TransportKind::custom;

@@ -12,14 +12,15 @@ class UcxCandidate final : public Candidate {
   explicit UcxCandidate(std::unique_ptr<transport::UcxTransport> ucx) : ucx_(std::move(ucx)) {}
 
   TransportKind kind() const override { return TransportKind::ucx; }
-  Lane::Member place() const override {
+  GroupTransport::Member place() const override {
     return {ucx_->local_address(), 0, ucx_->limits().receive_buffer_bytes};
   }
   const TransportLimits& limits() const override { return ucx_->limits(); }
 
-  Status connect(const Lane& lane, Rank self) override {
+  Status connect(const GroupTransport& transport, Rank self) override {
     std::vector<std::vector<std::byte>> addresses;
-    for (const Lane::Member& member : lane.members) addresses.push_back(member.address);
+    for (const GroupTransport::Member& member : transport.members)
+      addresses.push_back(member.address);
     return ucx_->set_peers(addresses, self);
   }
 

@@ -14,16 +14,16 @@ class UdpCandidate final : public Candidate {
   explicit UdpCandidate(std::unique_ptr<transport::UdpTransport> udp) : udp_(std::move(udp)) {}
 
   TransportKind kind() const override { return TransportKind::udp; }
-  Lane::Member place() const override {
+  GroupTransport::Member place() const override {
     const transport::UdpAddress& local = udp_->local_address();
     return {to_bytes(local.address()), local.port(), udp_->limits().receive_buffer_bytes};
   }
   const TransportLimits& limits() const override { return udp_->limits(); }
 
-  Status connect(const Lane& lane, Rank self) override {
+  Status connect(const GroupTransport& transport, Rank self) override {
     self_ = self;
     std::vector<transport::UdpAddress> addresses;
-    for (const Lane::Member& member : lane.members) {
+    for (const GroupTransport::Member& member : transport.members) {
       const auto address = address_from_bytes(member.address);
       if (!address)
         return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");

@@ -12,14 +12,15 @@ class VerbsCandidate final : public Candidate {
       : verbs_(std::move(verbs)) {}
 
   TransportKind kind() const override { return TransportKind::verbs; }
-  Lane::Member place() const override {
+  GroupTransport::Member place() const override {
     return {verbs_->local_address(), 0, verbs_->limits().receive_buffer_bytes};
   }
   const TransportLimits& limits() const override { return verbs_->limits(); }
 
-  Status connect(const Lane& lane, Rank) override {
+  Status connect(const GroupTransport& transport, Rank) override {
     std::vector<std::vector<std::byte>> addresses;
-    for (const Lane::Member& member : lane.members) addresses.push_back(member.address);
+    for (const GroupTransport::Member& member : transport.members)
+      addresses.push_back(member.address);
     return verbs_->set_peers(addresses);
   }
 

@@ -50,7 +50,7 @@ bool is_wanted(TransportKind kind, const Options& options) {
 }
 
 TransportOffer offer_of(const Candidate& candidate) {
-  Lane::Member place = candidate.place();
+  GroupTransport::Member place = candidate.place();
   return {candidate.kind(),
           std::move(place.address),
           static_cast<std::uint32_t>(candidate.limits().datagram_bytes_max),
@@ -122,7 +122,7 @@ Result<Candidates> open_candidates(const Options& options, std::unique_ptr<Candi
     if (!opened.ok()) return opened.status();
     udp = std::move(*opened);
   }
-  const Lane::Member place = udp->place();
+  const GroupTransport::Member place = udp->place();
   Candidates candidates{{}, local_configuration(options)};
   LocalConfiguration& local = candidates.local;
   local.datagram_bytes = static_cast<std::uint32_t>(udp->limits().datagram_bytes_max);
@@ -156,14 +156,14 @@ Status Candidates::move_udp(const Options& options, const asio::ip::address& add
   return opened.status();
 }
 
-Result<std::unique_ptr<Candidate>> Candidates::connect(const Lane& lane, Rank self) {
+Result<std::unique_ptr<Candidate>> Candidates::connect(const GroupTransport& transport, Rank self) {
   const auto found = std::find_if(open.begin(), open.end(), [&](const auto& candidate) {
-    return candidate != nullptr && candidate->kind() == lane.kind;
+    return candidate != nullptr && candidate->kind() == transport.kind;
   });
   if (found == open.end())
     return Status::error(StatusCode::kInternal,
                          "create: rank 0 chose a transport that is not here");
-  if (Status status = (*found)->connect(lane, self); !status.ok()) return status;
+  if (Status status = (*found)->connect(transport, self); !status.ok()) return status;
   return std::move(*found);
 }
 

@@ -62,11 +62,11 @@ bool is_usable(const control::Member& member, bool udp) {
   return !member.address().empty() && member.address().size() <= limits::kTransportAddressBytesMax;
 }
 
-bool is_usable(const control::Lane& lane, int size) {
-  const bool udp = lane.transport() == static_cast<std::uint32_t>(TransportKind::udp);
-  if (!udp && !is_offered_kind(lane.transport())) return false;
-  return lane.members_size() == size && is_datagram_size(lane.datagram_bytes()) &&
-         std::all_of(lane.members().begin(), lane.members().end(),
+bool is_usable(const control::GroupTransport& transport, int size) {
+  const bool udp = transport.transport() == static_cast<std::uint32_t>(TransportKind::udp);
+  if (!udp && !is_offered_kind(transport.transport())) return false;
+  return transport.members_size() == size && is_datagram_size(transport.datagram_bytes()) &&
+         std::all_of(transport.members().begin(), transport.members().end(),
                      [udp](const control::Member& member) { return is_usable(member, udp); });
 }
 

@@ -35,9 +35,9 @@ std::optional<control::Invitation> parse_invitation(ByteSpan value);
 // Returns nullopt if it is not a message of ours.
 std::optional<control::Hello> parse_hello(ByteSpan value);
 
-// Returns a Welcome with exactly one outcome. A group in it is complete: `size` members in each
-// lane, usable addresses, epoch not 0, datagram sizes within limits, a multicast address that is
-// one, an attempt and a process for each rank.
+// Returns a Welcome with exactly one outcome. A group in it is complete: `size` members of its
+// transport, usable addresses, epoch not 0, datagram sizes within limits, a multicast address that
+// is one, an attempt and a process for each rank.
 std::optional<control::Welcome> parse_welcome(ByteSpan value, int size);
 
 control::Welcome rejection_of(const Status& reason);

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
-#include "rendezvous/lane_agreement.h"
+#include "rendezvous/transport_choice.h"
 #include "transport/udp/address.h"
 
 namespace leeway::rendezvous {
@@ -26,15 +26,15 @@ using Pair = std::array<std::unique_ptr<Candidate>, 2>;
 // Two ranks in this process, connected by UDP.
 Result<Pair> open_pair(const asio::ip::address& address) {
   Pair pair;
-  Lane lane{TransportKind::udp, 0, {}};
+  GroupTransport transport{TransportKind::udp, 0, {}};
   for (auto& one : pair) {
     auto opened = open_candidate(TransportKind::udp, Options(), address);
     if (!opened.ok()) return opened.status();
     one = std::move(*opened);
-    lane.members.push_back(one->place());
+    transport.members.push_back(one->place());
   }
   for (Rank rank = 0; rank < 2; ++rank) {
-    if (Status status = pair[rank]->connect(lane, rank); !status.ok()) return status;
+    if (Status status = pair[rank]->connect(transport, rank); !status.ok()) return status;
   }
   return pair;
 }

@@ -10,7 +10,7 @@ namespace {
 
 // A group's table: this process and one other.
 struct Table {
-  rendezvous::Lane lane;
+  rendezvous::GroupTransport lane;
   std::vector<std::uint64_t> processes;
   keys::JoinedKeys keys;
 };

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "rendezvous/address.h"
-#include "rendezvous/lane_agreement.h"
 #include "rendezvous/printable.h"
+#include "rendezvous/transport_choice.h"
 #include "unit/rendezvous/loopback_peer.h"
 
 namespace leeway::rendezvous {
@@ -246,9 +246,10 @@ TEST(MakeGroup, NamesAMulticastGroupOnlyWhenAskedForAndForMoreThanOneRank) {
 }
 
 TEST(WelcomeOf, CarriesTheGroupUnchanged) {
-  const Lane udp{TransportKind::udp,
-                 1400,
-                 {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
+  const GroupTransport udp{
+      TransportKind::udp,
+      1400,
+      {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
   const Group group{7,       1ull << 60, udp,     multicast_of(7, true),
                     {0, 11}, {21, 22},   nullptr, std::chrono::microseconds(20'137)};
   const Group back = group_of(welcome_of(group).group());
@@ -275,11 +276,12 @@ TEST(WelcomeOf, LeavesOutWhatTheGroupDoesNotHave) {
 }
 
 TEST(WelcomeOf, FitsTheMessageLimitWithTheMostRanks) {
-  const Lane::Member widest{std::vector<std::byte>(limits::kTransportAddressBytesMax), 65535,
-                            UINT64_MAX};
-  const Lane lane{TransportKind::ucx, 9216, std::vector<Lane::Member>(limits::kPeersMax, widest)};
+  const GroupTransport::Member widest{std::vector<std::byte>(limits::kTransportAddressBytesMax),
+                                      65535, UINT64_MAX};
+  const GroupTransport longest{TransportKind::ucx, 9216,
+                               std::vector<GroupTransport::Member>(limits::kPeersMax, widest)};
   const std::vector<std::uint64_t> numbers(limits::kPeersMax, UINT64_MAX);
-  const Group group{UINT32_MAX, UINT64_MAX, lane,   multicast_of(UINT32_MAX, false),
+  const Group group{UINT32_MAX, UINT64_MAX, longest, multicast_of(UINT32_MAX, false),
                     numbers,    numbers,    nullptr};
   EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kWelcomeBytesMax);
 }

@@ -107,7 +107,7 @@ TEST(JoinGroup, MeetsOverIPv6) {
   const auto group = join_group(root);
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_TRUE(other.get().ok());
-  for (const Lane::Member& member : group->datagrams.members) {
+  for (const GroupTransport::Member& member : group->datagrams.members) {
     ASSERT_EQ(member.address.size(), 16u);
     EXPECT_EQ(member.address.back(), std::byte{1});
   }
@@ -271,7 +271,8 @@ TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
 }
 
 Group pair_group(std::uint64_t attempt) {
-  const Lane udp{TransportKind::udp, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
+  const GroupTransport udp{
+      TransportKind::udp, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
   return {7, 1, udp, {}, {0, attempt}, {1, 2}, nullptr};
 }
 

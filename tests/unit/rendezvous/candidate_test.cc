@@ -113,9 +113,9 @@ TEST(Trials, FaultsLeaveUdpAndSayWhy) {
 TEST(Candidates, ALaneOfAKindThatIsNotOpenIsAnErrorAndEachServesOnce) {
   auto candidates = open_candidates(wishing(TransportKind::udp, 1));
   ASSERT_TRUE(candidates.ok()) << candidates.status().c_str();
-  const Lane verbs{TransportKind::verbs, 1472, {{{}, 0, 1}}};
+  const GroupTransport verbs{TransportKind::verbs, 1472, {{{}, 0, 1}}};
   EXPECT_EQ(candidates->connect(verbs, 0).status().code(), StatusCode::kInternal);
-  const Lane udp{TransportKind::udp, 1472, {candidates->open.front()->place()}};
+  const GroupTransport udp{TransportKind::udp, 1472, {candidates->open.front()->place()}};
   EXPECT_TRUE(candidates->connect(udp, 0).ok());
   EXPECT_EQ(candidates->connect(udp, 0).status().code(), StatusCode::kInternal);
 }

@@ -14,11 +14,11 @@
 namespace leeway::rendezvous {
 namespace {
 
-void fill(control::Lane& lane, TransportKind kind, int size) {
-  lane.set_transport(static_cast<std::uint32_t>(kind));
-  lane.set_datagram_bytes(1400);
+void fill(control::GroupTransport& transport, TransportKind kind, int size) {
+  transport.set_transport(static_cast<std::uint32_t>(kind));
+  transport.set_datagram_bytes(1400);
   for (int rank = 0; rank < size; ++rank) {
-    control::Member& member = *lane.add_members();
+    control::Member& member = *transport.add_members();
     member.set_address(kind == TransportKind::udp ? "\x7f\x01\x01\x01" : "opaque");
     member.set_port(kind == TransportKind::udp ? 5000 : 0);
   }
@@ -178,14 +178,16 @@ TEST(ParseWelcome, RefusesAnIncompleteTable) {
 }
 
 TEST(ParseWelcome, RefusesLanesThatCannotBe) {
-  using Damage = std::function<void(control::Lane&)>;
+  using Damage = std::function<void(control::GroupTransport&)>;
   const std::vector<std::pair<const char*, Damage>> of_any = {
-      {"datagram", [](control::Lane& lane) { lane.set_datagram_bytes(1); }},
-      {"too few", [](control::Lane& lane) { lane.mutable_members()->RemoveLast(); }},
-      {"automatic", [](control::Lane& lane) { lane.set_transport(0); }},
-      {"inproc", [](control::Lane& lane) { lane.set_transport(4); }},
-      {"unknown", [](control::Lane& lane) { lane.set_transport(99); }},
-      {"no address", [](control::Lane& lane) { lane.mutable_members(1)->clear_address(); }},
+      {"datagram", [](control::GroupTransport& transport) { transport.set_datagram_bytes(1); }},
+      {"too few",
+       [](control::GroupTransport& transport) { transport.mutable_members()->RemoveLast(); }},
+      {"automatic", [](control::GroupTransport& transport) { transport.set_transport(0); }},
+      {"inproc", [](control::GroupTransport& transport) { transport.set_transport(4); }},
+      {"unknown", [](control::GroupTransport& transport) { transport.set_transport(99); }},
+      {"no address",
+       [](control::GroupTransport& transport) { transport.mutable_members(1)->clear_address(); }},
   };
   for (const TransportKind kind : {TransportKind::udp, TransportKind::ucx}) {
     EXPECT_TRUE(accepts(valid_welcome(2, kind)));
@@ -209,8 +211,8 @@ TEST(ParseWelcome, RefusesAddressesThatCannotBe) {
       spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_port(70'000); })));
   const auto opaque = [](std::size_t bytes) {
     control::Welcome welcome = valid_welcome(2, TransportKind::ucx);
-    control::Lane& lane = *welcome.mutable_group()->mutable_datagrams();
-    lane.mutable_members(1)->set_address(std::string(bytes, 'x'));
+    control::GroupTransport& transport = *welcome.mutable_group()->mutable_datagrams();
+    transport.mutable_members(1)->set_address(std::string(bytes, 'x'));
     return welcome;
   };
   EXPECT_TRUE(accepts(opaque(limits::kTransportAddressBytesMax)));

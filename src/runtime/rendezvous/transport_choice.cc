@@ -1,4 +1,4 @@
-#include "rendezvous/lane_agreement.h"
+#include "rendezvous/transport_choice.h"
 
 #include <algorithm>
 
@@ -30,16 +30,17 @@ Status cannot_use(std::size_t rank, TransportKind kind, const TransportOffer* of
                        explained ? offer->obstacle.c_str() : "it does not say why");
 }
 
-// The lane over `kind`, if every rank has it.
-Result<Lane> lane_over(TransportKind kind, const std::vector<std::vector<TransportOffer>>& offers) {
-  Lane lane{kind, static_cast<std::uint32_t>(limits::kDatagramBytesMax), {}};
+// Returns the group's transport of this kind, if every rank has it.
+Result<GroupTransport> transport_over(TransportKind kind,
+                                      const std::vector<std::vector<TransportOffer>>& offers) {
+  GroupTransport transport{kind, static_cast<std::uint32_t>(limits::kDatagramBytesMax), {}};
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {
     const TransportOffer* const offer = find_offer(offers[rank], kind);
     if (offer == nullptr || offer->address.empty()) return cannot_use(rank, kind, offer);
-    lane.datagram_bytes = std::min(lane.datagram_bytes, offer->datagram_bytes);
-    lane.members.push_back({offer->address, 0, offer->receive_buffer_bytes});
+    transport.datagram_bytes = std::min(transport.datagram_bytes, offer->datagram_bytes);
+    transport.members.push_back({offer->address, 0, offer->receive_buffer_bytes});
   }
-  return lane;
+  return transport;
 }
 
 }  // namespace
@@ -65,12 +66,12 @@ Status check_wishes(const control::Hello& hello, const LocalConfiguration& root)
 }
 
 // WIRE 7.10
-Result<Lane> choose_lane(TransportKind wanted, const Lane& udp,
-                         const std::vector<std::vector<TransportOffer>>& offers) {
+Result<GroupTransport> choose_transport(TransportKind wanted, const GroupTransport& udp,
+                                        const std::vector<std::vector<TransportOffer>>& offers) {
   if (is_over_udp(wanted)) return udp;
-  if (wanted != TransportKind::automatic) return lane_over(wanted, offers);
-  auto verbs = lane_over(TransportKind::verbs, offers);
-  return verbs.ok() ? std::move(verbs) : Result<Lane>(udp);
+  if (wanted != TransportKind::automatic) return transport_over(wanted, offers);
+  auto verbs = transport_over(TransportKind::verbs, offers);
+  return verbs.ok() ? std::move(verbs) : Result<GroupTransport>(udp);
 }
 
 // WIRE 7.12

@@ -1,5 +1,5 @@
 // Which transport rank 0 chooses for all.
-#include "rendezvous/lane_agreement.h"
+#include "rendezvous/transport_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,18 +25,19 @@ TransportOffer refusal(TransportKind kind, const char* why) {
   return {kind, {}, 0, 0, why};
 }
 
-Lane udp_lane(std::size_t size) {
-  return {udp, 1472, std::vector<Lane::Member>(size, {std::vector<std::byte>(4), 7000, 1u << 20})};
+GroupTransport udp_transport(std::size_t size) {
+  return {udp, 1472,
+          std::vector<GroupTransport::Member>(size, {std::vector<std::byte>(4), 7000, 1u << 20})};
 }
 
-Result<Lane> choose(TransportKind wanted, const Offers& offers) {
-  return choose_lane(wanted, udp_lane(offers.size()), offers);
+Result<GroupTransport> choose(TransportKind wanted, const Offers& offers) {
+  return choose_transport(wanted, udp_transport(offers.size()), offers);
 }
 
 // The kind chosen, in words.
 std::string chosen(TransportKind wanted, const Offers& offers) {
-  const auto lane = choose(wanted, offers);
-  return lane.ok() ? std::string(to_string(lane->kind)) : lane.status().c_str();
+  const auto transport = choose(wanted, offers);
+  return transport.ok() ? std::string(to_string(transport->kind)) : transport.status().c_str();
 }
 
 TEST(ChooseLane, AutomaticTakesWhatAllHave) {
@@ -55,12 +56,12 @@ TEST(ChooseLane, ATransportAskedForByNameCarriesEverything) {
 }
 
 TEST(ChooseLane, ARankThatLacksWhatIsAskedForIsNamedWithItsReason) {
-  const auto lane = choose(
+  const auto transport = choose(
       verbs, {{offer(verbs)}, {offer(verbs)}, {refusal(verbs, "port down: ip link set up")}});
-  ASSERT_FALSE(lane.ok());
-  EXPECT_EQ(lane.status().code(), StatusCode::kUnsupported);
-  EXPECT_THAT(lane.status().c_str(), AllOf(HasSubstr("rank 2"), HasSubstr("verbs"),
-                                           HasSubstr("port down: ip link set up")));
+  ASSERT_FALSE(transport.ok());
+  EXPECT_EQ(transport.status().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(transport.status().c_str(), AllOf(HasSubstr("rank 2"), HasSubstr("verbs"),
+                                                HasSubstr("port down: ip link set up")));
   EXPECT_THAT(chosen(ucx, {{}, {offer(ucx)}}), AllOf(HasSubstr("rank 0"), HasSubstr("ucx")));
 }
 
@@ -76,11 +77,11 @@ TEST(ChooseLane, KeepsAddressesByRank) {
   Offers offers = {{offer(ucx)}, {offer(ucx)}};
   offers[1][0].address.assign(3, std::byte{9});
   offers[1][0].receive_buffer_bytes = 5;
-  const auto lane = choose(ucx, offers);
-  ASSERT_TRUE(lane.ok());
-  EXPECT_EQ(lane->members[1].address, offers[1][0].address);
-  EXPECT_EQ(lane->members[1].receive_buffer_bytes, 5u);
-  EXPECT_EQ(lane->members[0].address, offers[0][0].address);
+  const auto transport = choose(ucx, offers);
+  ASSERT_TRUE(transport.ok());
+  EXPECT_EQ(transport->members[1].address, offers[1][0].address);
+  EXPECT_EQ(transport->members[1].receive_buffer_bytes, 5u);
+  EXPECT_EQ(transport->members[0].address, offers[0][0].address);
 }
 
 TEST(CheckWishes, NamesBothSides) {

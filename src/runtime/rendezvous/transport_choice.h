@@ -16,8 +16,8 @@ Status check_wishes(const control::Hello& hello, const LocalConfiguration& root)
 // All ranks ask for `wanted`; `udp` leads to all of them; `offers` is by rank. Automatic means
 // verbs if every rank has it, else UDP. A rank that lacks a transport that is asked for by name is
 // an error (kUnsupported) that names it.
-Result<Lane> choose_lane(TransportKind wanted, const Lane& udp,
-                         const std::vector<std::vector<TransportOffer>>& offers);
+Result<GroupTransport> choose_transport(TransportKind wanted, const GroupTransport& udp,
+                                        const std::vector<std::vector<TransportOffer>>& offers);
 
 // The multicast group of a communicator. Its scope is one organisation. Other epochs have other
 // groups. UDP ports are below those that systems choose themselves.
