@@ -53,25 +53,36 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
   return start(*from, *to);
 }
 
-// Starts an operation: `start` makes its Work from the communicator and the options.
-template <typename Start>
+// Collectives of a communicator are numbered, and messages are not.
+enum class Kind : std::uint8_t { collective, message };
+
+// Starts a collective that every route refuses, since it has no memory.
+void refuse_one(Communicator& on) {
+  const TensorView nowhere(nullptr, 1, DataType::f32);
+  (void)on.all_reduce_async(nowhere, nowhere, {});
+}
+
+// Starts an operation: `start` makes its Work from the communicator and the options. A collective
+// whose arguments cannot be read counts as a call of this rank, and fails on its peers: they would
+// otherwise take its next call for this one.
+template <Kind kind, typename Start>
 Result<Work> started(const char* name, leeway_communicator* communicator,
                      const leeway_collective_options* options, Start&& start) {
   LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
+  Communicator& on = *communicator->value;
   auto read = call_of(options);
-  if (!read.ok()) return read.status();
-  const CollectiveOptions& how = read->options;
-  Result<Work> work = start(*communicator->value, how);
+  Result<Work> work = read.ok() ? start(on, read->options) : Result<Work>(read.status());
+  if (!work.ok() && kind == Kind::collective) refuse_one(on);
   if (work.ok() && (read->source != nullptr || read->sink != nullptr))
     work->on_done([source = std::move(read->source), sink = std::move(read->sink)] {});
   return work;
 }
 
-template <typename Start>
+template <Kind kind = Kind::collective, typename Start>
 leeway_status run(const char* function, leeway_communicator* communicator,
                   const leeway_collective_options* options, leeway_report* report, Start&& start) {
   return guarded(function, [&](const char* name) -> Status {
-    auto work = started(name, communicator, options, start);
+    auto work = started<kind>(name, communicator, options, start);
     if (!work.ok()) return work.status();
     auto outcome = work->wait();
     if (!outcome.ok()) return outcome.status();
@@ -80,7 +91,7 @@ leeway_status run(const char* function, leeway_communicator* communicator,
   });
 }
 
-template <typename Start>
+template <Kind kind = Kind::collective, typename Start>
 leeway_status run_async(const char* function, leeway_communicator* communicator,
                         const leeway_collective_options* options, leeway_work** work,
                         Start&& start) {
@@ -88,7 +99,7 @@ leeway_status run_async(const char* function, leeway_communicator* communicator,
     LEEWAY_C_TRY(must_be_there(name, "work", work));
     *work = nullptr;
     auto handle = std::make_unique<leeway_work>();  // allocated first: it may fail
-    auto made = started(name, communicator, options, start);
+    auto made = started<kind>(name, communicator, options, start);
     if (!made.ok()) return made.status();
     handle->value = std::move(*made);
     *work = handle.release();
@@ -452,54 +463,54 @@ leeway_status leeway_all_to_all_uneven_async(leeway_communicator* communicator,
 leeway_status leeway_send(leeway_communicator* communicator, leeway_const_tensor input,
                           leeway_rank peer, const leeway_collective_options* options,
                           leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_send(on, how, input, peer);
-             });
+  return run<Kind::message>(__func__, communicator, options, report,
+                            [&](Communicator& on, const CollectiveOptions& how) {
+                              return start_send(on, how, input, peer);
+                            });
 }
 
 leeway_status leeway_send_async(leeway_communicator* communicator, leeway_const_tensor input,
                                 leeway_rank peer, const leeway_collective_options* options,
                                 leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_send(on, how, input, peer);
-                   });
+  return run_async<Kind::message>(__func__, communicator, options, work,
+                                  [&](Communicator& on, const CollectiveOptions& how) {
+                                    return start_send(on, how, input, peer);
+                                  });
 }
 
 leeway_status leeway_recv(leeway_communicator* communicator, leeway_tensor output, leeway_rank peer,
                           const leeway_collective_options* options, leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_recv(on, how, output, peer);
-             });
+  return run<Kind::message>(__func__, communicator, options, report,
+                            [&](Communicator& on, const CollectiveOptions& how) {
+                              return start_recv(on, how, output, peer);
+                            });
 }
 
 leeway_status leeway_recv_async(leeway_communicator* communicator, leeway_tensor output,
                                 leeway_rank peer, const leeway_collective_options* options,
                                 leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_recv(on, how, output, peer);
-                   });
+  return run_async<Kind::message>(__func__, communicator, options, work,
+                                  [&](Communicator& on, const CollectiveOptions& how) {
+                                    return start_recv(on, how, output, peer);
+                                  });
 }
 
 leeway_status leeway_exchange(leeway_communicator* communicator, const leeway_message* messages,
                               size_t count, const leeway_collective_options* options,
                               leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_exchange(on, how, messages, count);
-             });
+  return run<Kind::message>(__func__, communicator, options, report,
+                            [&](Communicator& on, const CollectiveOptions& how) {
+                              return start_exchange(on, how, messages, count);
+                            });
 }
 
 leeway_status leeway_exchange_async(leeway_communicator* communicator,
                                     const leeway_message* messages, size_t count,
                                     const leeway_collective_options* options, leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_exchange(on, how, messages, count);
-                   });
+  return run_async<Kind::message>(__func__, communicator, options, work,
+                                  [&](Communicator& on, const CollectiveOptions& how) {
+                                    return start_exchange(on, how, messages, count);
+                                  });
 }
 
 leeway_status leeway_barrier(leeway_communicator* communicator, int64_t deadline_ns,

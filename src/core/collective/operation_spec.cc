@@ -317,6 +317,9 @@ Status check_enumerators(const OperationSpec& spec) {
   if (status.ok()) status = check("estimator", options.estimator, kEstimatorCount);
   if (status.ok()) status = check("delivery", options.delivery.kind, Delivery::kKinds);
   if (status.ok()) status = check("spread", options.spread, Delivery::kKinds);
+  if (status.ok()) status = check("codec", options.codec.codec, kCodecCount);
+  if (status.ok() && options.spread_codec)
+    status = check("spread_codec", options.spread_codec->codec, kCodecCount);
   for (std::size_t i = 0; spec.messages != nullptr && status.ok() && i < spec.messages->size(); ++i)
     status = check("kind of message", (*spec.messages)[i].kind, Message::kKinds);
   return status;

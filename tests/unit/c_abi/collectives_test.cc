@@ -121,6 +121,38 @@ TEST(CCollectives, MessagesWithTagsFromAnyRank) {
   });
 }
 
+// A collective with an argument that cannot be read counts as a call, as in C++: the peer would
+// take the rank's next call for it.
+TEST(CCollectives, OneThatCannotBeReadFailsOnThePeersAndTheNextIsRight) {
+  Group group(2);
+  for (int bad = 0; bad < 6; ++bad) {
+    group.on_all([&](leeway_communicator* rank) {
+      const bool errs = leeway_rank_of(rank) == 0;
+      float value = 1;
+      leeway_collective_options options = LEEWAY_COLLECTIVE_OPTIONS_INIT;
+      leeway_codec_options codec = LEEWAY_CODEC_OPTIONS_INIT;
+      leeway_tensor data = {&value, 1, LEEWAY_F32};
+      if (errs && bad == 0) data.data = nullptr;
+      if (errs && bad == 1) data.dtype = 99;
+      if (errs && bad == 2) options.size = 0;
+      if (errs && bad == 3) options.op = 77;
+      if (errs && bad == 4) options.delivery = 9;
+      if (errs && bad == 5) {
+        codec.codec = 99;
+        options.codec = &codec;
+      }
+      const leeway_const_tensor input = {data.data, 1, data.dtype};
+      EXPECT_EQ(leeway_all_reduce(rank, input, data, &options, nullptr),
+                errs ? LEEWAY_INVALID_ARGUMENT : LEEWAY_MISMATCH)
+          << bad << ": " << leeway_last_error();
+      value = 1;
+      EXPECT_DONE(leeway_all_reduce(rank, {&value, 1, LEEWAY_F32}, {&value, 1, LEEWAY_F32}, nullptr,
+                                    nullptr));
+      EXPECT_EQ(value, 2) << bad;
+    });
+  }
+}
+
 TEST(CCollectives, GroupsOfMessages) {
   Group group(3);
   group.on_all([](leeway_communicator* rank) {
