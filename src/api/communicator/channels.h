@@ -132,7 +132,9 @@ class Channels {
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
   // Takes the place of a collective that does not go directly through memory. Returns nullopt if
   // the channel counts by itself: there is no other route.
-  Channel::Place take_place(const collective::OperationSpec& spec);
+  // Sets `behind` to the call's work if it has to wait for calls before it (NearRoute::pass()).
+  Channel::Place take_place(const collective::OperationSpec& spec,
+                            std::shared_ptr<WorkState>& behind);
 
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;

@@ -34,6 +34,20 @@ Status ended(Rank self, const char* how) {
   return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{self}, how);
 }
 
+// Returns the call as it goes on by another route: with what is left of its deadline, and with its
+// own number and deadline for texts.
+collective::OperationSpec rest_of(const collective::OperationSpec& spec, std::uint64_t number,
+                                  Instant submitted) {
+  collective::OperationSpec rest = spec;
+  rest.whole = {.kind = spec.kind,
+                .number = static_cast<std::uint32_t>(place_of(number)),
+                .deadline = spec.options.delivery.deadline};
+  Duration& deadline = rest.options.delivery.deadline;
+  if (deadline <= no_deadline / 4)
+    deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
+  return rest;
+}
+
 void conclude(WorkState& work, Result<CollectiveReport> outcome) {
   if (outcome.ok()) work.request.report = std::move(*outcome);
   work.request.finish(outcome.status(), driving::steady_now());
@@ -77,9 +91,16 @@ std::shared_ptr<WorkState> NearRoute::start(const Spec& spec, Channel::Place /*p
   return enqueue(spec);
 }
 
-void NearRoute::pass(std::uint64_t place) {
+std::shared_ptr<WorkState> NearRoute::pass(const Spec& spec, std::uint64_t place) {
   // A rank that has ended no longer counts calls as its peers do.
-  if (ended_ == nullptr) station_.go_elsewhere(number_of(place));
+  if (ended_ != nullptr) return nullptr;
+  station_.go_elsewhere(number_of(place));
+  if (!taken_ && queue_.empty()) return nullptr;
+  if (!serving_ && !(serving_ = begin_serving())) return nullptr;
+  auto work = new_work(spec);
+  queue_.push_back({work, number_of(place), /*passes=*/true});
+  turned_.notify_all();
+  return work;
 }
 
 // Call it under the lock.
@@ -104,9 +125,7 @@ void NearRoute::end_turn() {
 }
 
 std::shared_ptr<WorkState> NearRoute::enqueue(const Spec& spec) {
-  auto work = std::make_shared<WorkState>(spec);
-  work->driver = parent_.datagrams().driver();
-  work->request.submitted = driving::steady_now();
+  auto work = new_work(spec);
   const char* refused = nullptr;
   bool serving = true;
   std::uint64_t number = 0;
@@ -122,6 +141,25 @@ std::shared_ptr<WorkState> NearRoute::enqueue(const Spec& spec) {
   turned_.notify_all();
   if (refused != nullptr) conclude(*work, ended(parent_.rank(), refused));
   return work;
+}
+
+std::shared_ptr<WorkState> NearRoute::new_work(const Spec& spec) const {
+  auto work = std::make_shared<WorkState>(spec);
+  work->driver = parent_.datagrams().driver();
+  work->request.submitted = driving::steady_now();
+  return work;
+}
+
+// Starts a call that waited here for those before it. Calls behind it go on meanwhile.
+void NearRoute::start_past(const Queued& queued) {
+  const collective::Request& request = queued.work->request;
+  const auto part = parent_.start_past_memory(
+      rest_of(request.spec, queued.number, request.submitted), place_of(queued.number));
+  part->call_when_done([work = queued.work, part] {
+    const Status& status = part->request.status;
+    conclude(*work, status.ok() ? Result<CollectiveReport>(part->request.report)
+                                : Result<CollectiveReport>(status));
+  });
 }
 
 // Called under the lock, with an empty queue. Returns false if no thread can be had.
@@ -158,13 +196,19 @@ void NearRoute::serve(const std::stop_token& stop) {
       serving_ = false;
       return;
     }
-    const auto [work, number] = std::move(queue_.front());
+    const Queued queued = std::move(queue_.front());
     queue_.pop_front();
     taken_ = running_ = true;
     lock.unlock();
-    auto outcome = perform(work->request.spec, number, work->request.submitted);
-    end_turn();
-    conclude(*work, std::move(outcome));
+    const auto& [work, number, passes] = queued;
+    if (passes) {
+      start_past(queued);
+      end_turn();
+    } else {
+      auto outcome = perform(work->request.spec, number, work->request.submitted);
+      end_turn();
+      conclude(*work, std::move(outcome));
+    }
     lock.lock();
   }
   lock.unlock();
@@ -211,14 +255,7 @@ void NearRoute::tell_observers(const Spec& spec, Instant submitted,
 
 Result<CollectiveReport> NearRoute::perform_over(Channels& channels, const Spec& spec,
                                                  std::uint64_t number, Instant submitted) {
-  Spec rest = spec;
-  rest.whole = {.kind = spec.kind,
-                .number = static_cast<std::uint32_t>(place_of(number)),
-                .deadline = spec.options.delivery.deadline};
-  Duration& deadline = rest.options.delivery.deadline;
-  if (deadline <= no_deadline / 4)
-    deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return channels.run_past_memory(rest, place_of(number));
+  return channels.run_past_memory(rest_of(spec, number, submitted), place_of(number));
 }
 
 // A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.

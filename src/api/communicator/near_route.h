@@ -36,8 +36,10 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   // The collective at this place takes another route. Ranks that are in one here at that place
-  // follow. Call it under the lock of the order.
-  void pass(std::uint64_t place);
+  // follow. Returns null if it may start at once. Else calls before it are here, and may yet have
+  // to take that route: then it starts behind them, and the returned work is done with it. Call
+  // this under the lock of the order.
+  std::shared_ptr<WorkState> pass(const collective::OperationSpec& spec, std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Fails the current call and queued ones now. Their memory is then free.
   void abort(const char* how) override;
@@ -50,6 +52,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   struct Queued {
     std::shared_ptr<WorkState> work;
     std::uint64_t number = 0;
+    bool passes = false;  // takes another route
   };
 
   std::uint64_t take_number();
@@ -62,6 +65,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   Status look(Rank& about);
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
+  std::shared_ptr<WorkState> new_work(const Spec& spec) const;
+  void start_past(const Queued& queued);
   bool begin_serving();
   void serve(const std::stop_token& stop);
   void cancel_queued();

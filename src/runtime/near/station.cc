@@ -177,14 +177,15 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer == arena_.self()) continue;
     const Line& line = arena_.line(peer);
+    // Such a peer may be in a later call by now, and ranks that followed it are not in this one.
+    if (went_elsewhere(line, terms.call)) {
+      return Status::error(StatusCode::kMismatch, "rank %u: %s #%llu: rank %u makes another call",
+                           self, terms.name, number_of(terms), unsigned{peer});
+    }
     if (goal.reached(line)) {
       if (!inspect) continue;
       if (Status status = inspect(peer); !status.ok()) return status;
       continue;
-    }
-    if (went_elsewhere(line, terms.call)) {
-      return Status::error(StatusCode::kMismatch, "rank %u: %s #%llu: rank %u makes another call",
-                           self, terms.name, number_of(terms), unsigned{peer});
     }
     const bool gave_up = line.gave_up.load() >= terms.call;
     const auto gone = static_cast<Gone>(line.gone.load());

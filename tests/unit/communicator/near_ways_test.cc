@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "collective/host_payload.h"
 #include "unit/communicator/near_group.h"
@@ -43,6 +46,51 @@ TEST_F(NearWays, ARanksOwnWeightTakesAllToTheDatagrams) {
     expect_sums(group, 100);
   }
   EXPECT_EQ(counter(*group[0], "near_apart"), 3u);
+}
+
+// Calls that one rank refuses go as datagrams there at once, while its peers come to them in memory
+// later. Calls behind them keep their order, and a peer that lags follows.
+TEST_F(NearWays, RefusedCallsAmongOthersInFlightHoldUpNone) {
+  constexpr std::size_t kRanks = 4;
+  Group group = near_group(kRanks);
+  std::mt19937 random(2);
+  for (int batch = 0; batch < 150; ++batch) {
+    struct Drawn {
+      std::size_t elements;
+      std::size_t refuses;  // kRanks if no rank does
+      bool waits;
+    };
+    std::vector<Drawn> calls(2 + random() % 5);
+    for (Drawn& call : calls) {
+      call.elements = std::array<std::size_t, 3>{1, 18'480, 100'000}[random() % 3];
+      call.refuses = random() % 3 == 0 ? random() % kRanks : kRanks;
+      call.waits = random() % 4 == 0;
+    }
+    on_each(kRanks, [&](std::size_t rank) {
+      std::vector<std::vector<float>> values;
+      std::vector<Work> works;
+      for (const Drawn& call : calls) {
+        CollectiveOptions options{.delivery = exact(20s)};
+        if (call.refuses == rank) options.tag = 5;
+        values.emplace_back(call.elements, 1.0f);
+        works.push_back(group[rank]->all_reduce_async(std::span(values.back()), options));
+        if (call.waits && rank % 2 == 0) (void)works.back().wait();
+      }
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        const auto report = works[i].wait();
+        const StatusCode code = report.ok() ? StatusCode::kOk : report.status().code();
+        EXPECT_EQ(code, calls[i].refuses == kRanks ? StatusCode::kOk
+                        : calls[i].refuses == rank ? StatusCode::kInvalidArgument
+                                                   : StatusCode::kMismatch)
+            << "batch " << batch << ", call " << i << ": "
+            << (report.ok() ? "ok" : report.status().c_str());
+        if (report.ok()) {
+          EXPECT_EQ(values[i].back(), 4.0f);
+        }
+      }
+    });
+    ASSERT_FALSE(HasFailure());
+  }
 }
 
 TEST_F(NearWays, WhatHasNoMeaningInACallMayDiffer) {
