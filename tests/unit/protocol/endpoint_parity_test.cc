@@ -102,7 +102,7 @@ TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
 TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
   std::uint64_t recovered = 0;
   std::uint64_t unused = 0;
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     GroupOptions options{.size = 3, .seed = seed};
     options.paced = true;
     options.faults = {
