@@ -95,7 +95,7 @@ std::shared_ptr<WorkState> NearRoute::pass(const Spec& spec, std::uint64_t place
   // A rank that has ended no longer counts calls as its peers do.
   if (ended_ != nullptr) return nullptr;
   station_.go_elsewhere(number_of(place));
-  if (!taken_ && queue_.empty()) return nullptr;
+  if (is_idle()) return nullptr;
   if (!serving_ && !(serving_ = begin_serving())) return nullptr;
   auto work = new_work(spec);
   queue_.push_back({work, number_of(place), /*passes=*/true});
@@ -111,7 +111,7 @@ std::uint64_t NearRoute::take_number() {
 // Returns the call's number, or 0 if other calls come first.
 std::uint64_t NearRoute::take_turn() {
   const std::lock_guard lock(order_->mutex);
-  if (taken_ || !queue_.empty()) return 0;
+  if (!is_idle()) return 0;
   taken_ = true;
   return take_number();
 }
@@ -150,7 +150,8 @@ std::shared_ptr<WorkState> NearRoute::new_work(const Spec& spec) const {
   return work;
 }
 
-// Starts a call that waited here for those before it. Calls behind it go on meanwhile.
+// Starts a call that waited here for the calls before it. Calls behind it begin when it has
+// started, and do not wait for its end. Callbacks may come from here.
 void NearRoute::start_past(const Queued& queued) {
   const collective::Request& request = queued.work->request;
   const auto part = parent_.start_past_memory(
@@ -198,17 +199,21 @@ void NearRoute::serve(const std::stop_token& stop) {
     }
     const Queued queued = std::move(queue_.front());
     queue_.pop_front();
+    if (queued.passes) {
+      passing_ = true;
+      lock.unlock();
+      start_past(queued);
+      lock.lock();
+      passing_ = false;
+      turned_.notify_all();
+      continue;
+    }
     taken_ = running_ = true;
     lock.unlock();
-    const auto& [work, number, passes] = queued;
-    if (passes) {
-      start_past(queued);
-      end_turn();
-    } else {
-      auto outcome = perform(work->request.spec, number, work->request.submitted);
-      end_turn();
-      conclude(*work, std::move(outcome));
-    }
+    auto outcome =
+        perform(queued.work->request.spec, queued.number, queued.work->request.submitted);
+    end_turn();
+    conclude(*queued.work, std::move(outcome));
     lock.lock();
   }
   lock.unlock();
@@ -274,7 +279,7 @@ Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
   std::uint64_t number = 0;
   {
     std::unique_lock lock(order_->mutex);
-    turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
+    turned_.wait(lock, [this] { return is_idle(); });
     if (ended_ != nullptr) return ended(parent_.rank(), ended_);
     taken_ = true;
     number = take_number();
@@ -328,8 +333,7 @@ void NearRoute::close(std::vector<std::function<void()>>& closing) {
   if (!driving::in_callback()) {
     const Duration patience = parent_.datagrams().closing_patience();
     std::unique_lock lock(order_->mutex);
-    const bool ended =
-        turned_.wait_for(lock, patience, [this] { return !taken_ && queue_.empty(); });
+    const bool ended = turned_.wait_for(lock, patience, [this] { return is_idle(); });
     lock.unlock();
     if (!ended) abort(driving::kDestroyed);
   } else {

@@ -67,6 +67,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
   std::shared_ptr<WorkState> new_work(const Spec& spec) const;
   void start_past(const Queued& queued);
+  // Returns true if no call comes before the next one. Call it under the lock.
+  bool is_idle() const { return !taken_ && !passing_ && queue_.empty(); }
   bool begin_serving();
   void serve(const std::stop_token& stop);
   void cancel_queued();
@@ -85,6 +87,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
   bool taken_ = false;    // a call is running
+  bool passing_ = false;  // a call that takes another route is being started
   bool running_ = false;  // the running call is the thread's
   bool serving_ = false;  // the thread looks at the queue
   bool closed_ = false;

@@ -280,6 +280,30 @@ TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallback) {
   });
 }
 
+// The call waits behind one in memory and then takes another route. Its callback may come from the
+// thread that starts it there.
+TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallbackOfACallBehindThem) {
+  for (int i = 0; i < 50; ++i) {
+    Group group = near_group(2);
+    std::atomic<int> queued{0};
+    on_each(2, [&](std::size_t rank) {
+      std::vector<float> values(10);
+      std::atomic<bool> ended{false};
+      if (rank == 1) {
+        while (queued == 0) std::this_thread::yield();
+      }
+      const Work first = group[rank]->all_reduce_async(std::span(values));
+      Work refused = group[rank]->all_reduce_async(std::span(values), {.tag = 5});
+      refused.on_done([&] {
+        group[rank].reset();
+        ended = true;
+      });
+      ++queued;
+      while (!ended) std::this_thread::yield();
+    });
+  }
+}
+
 TEST_F(NearCallsOfAGroup, AreLetEndWhereTheirCommunicatorGoes) {
   Group group = near_group(2);
   on_each(2, [&](std::size_t rank) {
