@@ -96,7 +96,10 @@ leeway_status run_async(const char* function, leeway_communicator* communicator,
                         const leeway_collective_options* options, leeway_work** work,
                         Start&& start) {
   return guarded(function, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "work", work));
+    if (Status status = must_be_there(name, "work", work); !status.ok()) {
+      if (communicator != nullptr && kind == Kind::collective) refuse_one(*communicator->value);
+      return status;
+    }
     *work = nullptr;
     auto handle = std::make_unique<leeway_work>();  // allocated first: it may fail
     auto made = started<kind>(name, communicator, options, start);

@@ -22,13 +22,14 @@ struct FormerMember {
   std::uint16_t size = 0;   // SizeAgreement::own()
 };
 
-// The latest ones. A peer that speaks to an older one waits for its deadline.
+// Keeps the communicators that this process left last. A peer that speaks to an older one waits for
+// its deadline.
 class FormerMembers {
  public:
   static constexpr std::size_t kPlaces = 256;
 
   void add(FormerMember member);
-  // Returns null if no such one is remembered.
+  // Returns null if none with this epoch is kept.
   const FormerMember* find(std::uint32_t epoch) const;
 
  private:

@@ -16,9 +16,9 @@ class Inquiry {
   // It is time to ask (Round::inquire_at).
   void on_time(Instant now, Round& round);
 
-  // A peer that has ended the operation well, and owed us all packets of it, means another one.
-  // What that is it says no more; a rank that waits for us in it does. Returns true if one may
-  // still tell.
+  // A peer that has ended the operation well, although it owed this rank all of its packets, meant
+  // another operation. That peer no longer says which one. Returns true if another rank, which
+  // waits for this one in that operation, may still say it.
   bool may_mean_another(const Round& round, FlowKind kind, Rank peer) const;
   void ask_what_they_mean(Instant now, Round& round, FlowKind kind, Rank peer);
 

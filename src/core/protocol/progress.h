@@ -1,4 +1,4 @@
-// What follows from a peer's progress: gates open, and flows of operations that it has settled end.
+// Acts on a peer's progress: opens gates, and ends flows of operations that the peer has settled.
 #pragma once
 
 #include "protocol/settling.h"

@@ -24,8 +24,8 @@ constexpr std::uint32_t kPatterns = 65536;
 #endif
 #endif
 
-// Of the packets of patterns, one in kPacketStep is tried, and of the places to which patterns are
-// shifted, one in kShiftStep. Sanitizers make the test 20 times slower, and find faults that do not
+// The test tries one in kPacketStep packets of patterns, and one in kShiftStep places to which
+// patterns are shifted. Sanitizers make the test 20 times slower, and find faults that do not
 // depend on values.
 #if defined(LEEWAY_TEST_SANITIZED)
 constexpr std::size_t kPacketStep = 5;

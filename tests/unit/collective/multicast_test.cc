@@ -161,7 +161,7 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
-  // Of rank 0's receivers, two hear its multicast and one does not: two packets instead of three.
+  // Two of rank 0's receivers hear its multicast and one does not: two packets instead of three.
   // All ranks hear rank 3.
   EXPECT_EQ(counters(0).data_sent, 2 * counters(0).group_sent);
   EXPECT_EQ(counters(3).data_sent, counters(3).group_sent);
