@@ -206,6 +206,20 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
   return {};
 }
 
+// Describes what is wrong with the outcome of a call in which ranks differ. All are told so.
+std::string Player::odd_difference(const Underway& one, const Outcome& outcome) const {
+  const Step& step = *one.step;
+  const bool among = (step.who >> one.rank & 1) != 0;
+  const std::string what =
+      std::string("differs in ") + to_string(step.difference).data() + ", and ";
+  if (outcome.ok()) return !among && may_be_done_first(step, one.rank) ? "" : what + "is ok";
+  const bool refused = among && step.difference == Difference::refused;
+  const StatusCode due = refused ? StatusCode::kUnsupported : StatusCode::kMismatch;
+  if (outcome.status().code() == due) return {};
+  const std::string odd = odd_failure(one, outcome.status());
+  return odd.empty() ? odd : what + odd;
+}
+
 bool Player::judge(Underway& one, const Outcome& outcome) {
   const Step& step = *one.step;
   at_ = std::max(at_, one.number);
@@ -222,7 +236,9 @@ bool Player::judge(Underway& one, const Outcome& outcome) {
     return wrong("a deadline of " + std::to_string(cut.count()) + " us, and it took " +
                  std::to_string(std::chrono::duration<double>(took).count()) + " s");
   std::string odd;
-  if (!outcome.ok()) {
+  if (step.kind == Kind::mismatch) {
+    odd = odd_difference(one, outcome);
+  } else if (!outcome.ok()) {
     odd = odd_failure(one, outcome.status());
   } else {
     odd = contradiction(step, *outcome);

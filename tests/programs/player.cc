@@ -17,31 +17,6 @@ namespace {
 
 using testing::TypedTensor;
 
-// A call of zeros, whose result is not checked.
-struct PlainCall {
-  PlainCall(const Step& step, int rank, int size)
-      : values(step.count * static_cast<std::size_t>(size)),
-        results(step.count * static_cast<std::size_t>(size)),
-        extent(extent_of(step, rank, size)) {
-    const auto elements = [&](bool whole) {
-      return whole ? step.count * static_cast<std::size_t>(size) : step.count;
-    };
-    call.step = &step;
-    call.rank = rank;
-    call.size = size;
-    call.extent = &extent;
-    const bool shares_out = step.kind == Kind::reduce_scatter || step.kind == Kind::scatter;
-    const bool collects = step.kind == Kind::all_gather || step.kind == Kind::gather;
-    const bool both = step.kind == Kind::all_to_all;
-    call.input = {values.data(), elements(shares_out || both), step.type};
-    call.output = {results.data(), elements(collects || both), step.type};
-  }
-  std::vector<double> values;
-  std::vector<double> results;
-  Extent extent;
-  Call call;
-};
-
 }  // namespace
 
 Player::Player(Board& board, Library& library, const Meeting& meeting, int rank)
@@ -233,20 +208,12 @@ bool Player::perform(const Step& step) {
   }
 }
 
-// All ranks must be told that they differ, and their next call must succeed.
 bool Player::differ(const Step& step, int rank, int size) {
+  auto one = underway(step, rank, size);
   const bool among = (step.who >> rank & 1) != 0;
-  const Step own = differing(step, among);
-  const PlainCall plain(own, rank, size);
-  const Outcome outcome = comm(step.comm)->run(plain.call);
-  move();
-  const std::string what =
-      std::string(to_string(own.kind)) + " that differs in " + to_string(step.difference).data();
-  if (outcome.ok()) return (!among && may_be_done_first(step, rank)) || fail(what + " is ok");
-  const bool refused = among && step.difference == Difference::refused;
-  if (outcome.status().code() == (refused ? StatusCode::kUnsupported : StatusCode::kMismatch))
-    return true;
-  return fail(what + ": " + outcome.status().c_str());
+  one->plain = std::make_unique<PlainCall>(differing(step, among), rank, size);
+  const Call& call = one->plain->call;
+  return start(std::move(one), call);
 }
 
 // No call in the child stands still, and the parent goes on.
@@ -363,7 +330,7 @@ unsigned Player::gone_from(int comm) const {
          board_.gone[program * kCommsMax + static_cast<std::size_t>(comm)];
 }
 
-bool Player::call(const Step& step, int rank, int size) {
+std::unique_ptr<Underway> Player::underway(const Step& step, int rank, int size) const {
   auto one = std::make_unique<Underway>();
   one->step = &step;
   one->number = at_;
@@ -372,6 +339,11 @@ bool Player::call(const Step& step, int rank, int size) {
   const Way& way = step.ways[static_cast<std::size_t>(rank)];
   one->how = way.how;
   one->due = at_ + way.later;
+  return one;
+}
+
+bool Player::call(const Step& step, int rank, int size) {
+  auto one = underway(step, rank, size);
   const std::size_t element = size_of(step.type);
   const std::size_t shift = step.salt % 4 * element;
   Call& call = one->call;
@@ -445,15 +417,20 @@ bool Player::call(const Step& step, int rank, int size) {
   if (static_cast<std::size_t>(at_) < kStepsMax)
     board_.came[static_cast<std::size_t>(number_) * kStepsMax + static_cast<std::size_t>(at_)] |=
         1u << rank_;
+  return start(std::move(one), call);
+}
+
+bool Player::start(std::unique_ptr<Underway> one, const Call& call) {
+  Comm& on = *comm(one->step->comm);
   one->begun = std::chrono::steady_clock::now();
   board_.lines[static_cast<std::size_t>(rank_)].waits_for = static_cast<std::uint32_t>(at_) + 1;
-  if (way.how == Way::How::blocking) {
-    const Outcome outcome = comm(step.comm)->run(call);
+  if (one->how == Way::How::blocking) {
+    const Outcome outcome = on.run(call);
     move();
     return judge(*one, outcome);
   }
-  one->flight = comm(step.comm)->start(call);
-  if (way.how == Way::How::called) {
+  one->flight = on.start(call);
+  if (one->how == Way::How::called) {
     one->flight->on_done([self = one.get()] {
       auto outcome = std::make_unique<Outcome>(self->flight->wait());
       const std::lock_guard lock(self->mutex);

@@ -36,11 +36,15 @@ class Player {
   bool fork_child(const Step& step, int rank, int size);
   std::string fault_of_child(const Step& step, int rank, int size);
   bool call(const Step& step, int rank, int size);
+  std::unique_ptr<Underway> underway(const Step& step, int rank, int size) const;
+  // Makes the call; one that does not block is settled in a later step.
+  bool start(std::unique_ptr<Underway> one, const Call& call);
   bool settle_due(bool all);
   bool settle(Underway& one);
   bool judge(Underway& one, const Outcome& outcome);
   std::string odd_failure(const Underway& one, const Status& status) const;
   std::string odd_success(const Underway& one, const CollectiveReport& report);
+  std::string odd_difference(const Underway& one, const Outcome& outcome) const;
   std::string odd_messages(Underway& one, const CollectiveReport& report) const;
   unsigned gone_from(int comm) const;
   void go_from(int comm);

@@ -173,10 +173,6 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
       return among ? format("(void)c[%d]->broadcast(%s, %d);  /* wrong arguments, of kind %u */",
                             step.comm, view(step, 1).c_str(), size, step.salt % 10)
                    : "";
-    case Kind::mismatch:
-      return format("say(c[%d]->", step.comm) +
-             call_text(differing(step, among), rank, size, false) +
-             ".status());  /* ranks differ: " + std::string(to_string(step.difference)) + " */";
     case Kind::fork:
       return among ? format("if (fork() == 0) _exit(c[%d]->barrier().ok());", step.comm) : "";
     case Kind::leave:
@@ -188,8 +184,10 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
   }
   const Way& way = step.ways[self];
   const bool async = way.how != Way::How::blocking;
-  const std::string call = call_text(step, rank, size, async);
+  const bool differs = step.kind == Kind::mismatch;
+  std::string call = call_text(differs ? differing(step, among) : step, rank, size, async);
   if (call.empty()) return {};
+  if (differs) call += "/* ranks differ: " + std::string(to_string(step.difference)) + " */";
   if (!async) return format("say(c[%d]->", step.comm) + call + ".status());";
   std::string text = format("w[%zu] = c[%d]->", index, step.comm) + call + ";";
   if (way.how == Way::How::called)
@@ -202,7 +200,9 @@ std::string waits_text(const Program& program, const Groups& groups, int rank, s
   std::string text;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    if (!is_collective(step.kind) && step.kind != Kind::message && step.kind != Kind::exchange)
+    const bool differs = step.kind == Kind::mismatch;
+    if (!is_collective(step.kind) && step.kind != Kind::message && step.kind != Kind::exchange &&
+        !differs)
       continue;
     const std::vector<int>& members = groups.of(step.comm);
     const auto self = std::find(members.begin(), members.end(), rank);
@@ -210,7 +210,8 @@ std::string waits_text(const Program& program, const Groups& groups, int rank, s
     const auto own = static_cast<std::size_t>(self - members.begin());
     const Way& way = step.ways[own];
     if (way.how == Way::How::blocking) continue;
-    if (call_text(step, static_cast<int>(own), static_cast<int>(members.size()), true).empty())
+    if (!differs &&
+        call_text(step, static_cast<int>(own), static_cast<int>(members.size()), true).empty())
       continue;
     const std::size_t due = std::min(std::max(i + way.later, i + 1), program.steps.size());
     if (due == at) text += format("say(w[%zu].wait().status()); ", i);

@@ -52,6 +52,34 @@ inline testing::TypedTensor copy_of(DataType type, const void* data, std::size_t
   return tensor;
 }
 
+// The call of a rank where ranks differ: of zeros, and its result is not checked.
+struct PlainCall {
+  PlainCall(const Step& drawn, int rank, int size)
+      : step(drawn),
+        values(step.count * static_cast<std::size_t>(size)),
+        results(values.size()),
+        extent(extent_of(step, rank, size)) {
+    const auto elements = [&](bool whole) { return whole ? values.size() : step.count; };
+    const bool shares_out = step.kind == Kind::reduce_scatter || step.kind == Kind::scatter;
+    const bool collects = step.kind == Kind::all_gather || step.kind == Kind::gather;
+    const bool both = step.kind == Kind::all_to_all;
+    call.step = &step;
+    call.rank = rank;
+    call.size = size;
+    call.extent = &extent;
+    call.input = {values.data(), elements(shares_out || both), step.type};
+    call.output = {results.data(), elements(collects || both), step.type};
+  }
+  PlainCall(const PlainCall&) = delete;
+  PlainCall& operator=(const PlainCall&) = delete;
+
+  const Step step;
+  std::vector<double> values;  // 8 bytes an element: room for any type
+  std::vector<double> results;
+  const Extent extent;
+  Call call;
+};
+
 // A call in progress, or one that was made.
 struct Underway {
   const Step* step = nullptr;
@@ -70,6 +98,7 @@ struct Underway {
   std::vector<Buffer> parts;  // memory of messages
   std::vector<std::size_t> envelopes;
   Call call;
+  std::unique_ptr<PlainCall> plain;  // mismatches only: the call in place of `call`
   std::unique_ptr<Flight> flight;
   std::chrono::steady_clock::time_point begun;
   // Set by a callback.
