@@ -6,7 +6,7 @@ option(LEEWAY_BUILD_TOOLS "Build the leeway command" ON)
 option(LEEWAY_BUILD_SIMULATOR "Build the packet-loss simulator" ON)
 option(LEEWAY_BUILD_FUZZERS "Build libFuzzer targets (needs clang)" OFF)
 set(LEEWAY_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;undefined or thread")
-set(LEEWAY_TEST_OPTIONS "" CACHE STRING "Compile options of the test programs' own files, e.g. -O0, after all others")
+set(LEEWAY_TEST_OPTIONS "" CACHE STRING "Compile options of the tests' own files, e.g. -O0, after all others")
 option(LEEWAY_TEST_EACH_CASE "Every case of unit tests is a ctest case; OFF: every program" ON)
 set(LEEWAY_TEST_SET ALL CACHE STRING "Which tests: ALL, or USUAL, those that every change must pass (see leeway_test)")
 set_property(CACHE LEEWAY_TEST_SET PROPERTY STRINGS ALL USUAL)
@@ -26,7 +26,6 @@ endif()
 if(LEEWAY_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
-  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/tools/cmake/compile_together)
 endif()
 
 find_package(Threads REQUIRED)
@@ -64,6 +63,13 @@ if(LEEWAY_BUILD_FUZZERS)  # the library tells the fuzzer which of its branches a
   target_compile_options(leeway_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# For the tests' own files. Whoever links it names it last, so that its options come after the sanitizers'.
+add_library(leeway_test_settings INTERFACE)
+target_compile_options(leeway_test_settings INTERFACE ${LEEWAY_TEST_OPTIONS})
+if(LEEWAY_TEST_SET STREQUAL ALL)  # tests/support/seeds.h
+  target_compile_definitions(leeway_test_settings INTERFACE LEEWAY_TEST_ALL)
+endif()
 
 add_library(leeway_asio INTERFACE)
 target_include_directories(leeway_asio SYSTEM INTERFACE ${LEEWAY_ASIO_INCLUDE_DIR})

@@ -10,10 +10,10 @@ using namespace leeway::c_abi;
 
 namespace {
 
-constexpr leeway_adam_state_options kDefaults = LEEWAY_ADAM_STATE_OPTIONS_INIT;
+constexpr leeway_adam_state_options kAdamStateDefaults = LEEWAY_ADAM_STATE_OPTIONS_INIT;
 
 Result<AdamState8Options> adam_options_of(const leeway_adam_state_options* given) {
-  const auto read = read_sized("leeway_adam_state_options", given, kDefaults);
+  const auto read = read_sized("leeway_adam_state_options", given, kAdamStateDefaults);
   if (!read.ok()) return read.status();
   AdamState8Options options;
   options.first_max = static_cast<float>(read->first_max);

@@ -7,7 +7,7 @@
 namespace leeway::c_abi {
 namespace {
 
-constexpr leeway_codec_options kDefaults = LEEWAY_CODEC_OPTIONS_INIT;
+constexpr leeway_codec_options kCodecDefaults = LEEWAY_CODEC_OPTIONS_INIT;
 static_assert(LEEWAY_CODEC_AUTOMATIC == static_cast<int>(Codec::automatic));
 static_assert(LEEWAY_CODEC_AUTOMATIC == kCodecCount - 1);
 static_assert(LEEWAY_CODEC_NVFP4 == static_cast<int>(Codec::nvfp4));
@@ -28,7 +28,7 @@ Status narrow(const char* name, std::int32_t value, T& out) {
 }  // namespace
 
 Result<CodecOptions> codec_of(const leeway_codec_options* given) {
-  const auto read = read_sized("leeway_codec_options", given, kDefaults);
+  const auto read = read_sized("leeway_codec_options", given, kCodecDefaults);
   if (!read.ok()) return read.status();
   const auto codec = enum_of<Codec>("codec", read->codec, kCodecCount);
   if (!codec.ok()) return codec.status();
@@ -49,7 +49,7 @@ Result<CodecOptions> codec_of(const leeway_codec_options* given) {
 }
 
 leeway_codec_options codec_struct(const CodecOptions& options) {
-  leeway_codec_options out = kDefaults;
+  leeway_codec_options out = kCodecDefaults;
   out.codec = static_cast<leeway_codec>(options.codec);
   out.rounding = static_cast<leeway_rounding>(options.rounding);
   out.scale_rule = static_cast<leeway_scale_rule>(options.scale_rule);

@@ -223,14 +223,14 @@ Result<Work> start_recv(Communicator& on, const CollectiveOptions& how, const le
 Result<Work> start_exchange(Communicator& on, const CollectiveOptions& how,
                             const leeway_message* messages, std::size_t count) {
   LEEWAY_C_TRY(must_be_there("leeway_exchange", "messages", messages, count));
-  constexpr leeway_message kDefaults = LEEWAY_MESSAGE_INIT;
+  constexpr leeway_message kMessageDefaults = LEEWAY_MESSAGE_INIT;
   const std::size_t stride = count == 0 ? 0 : messages->size;
   std::vector<Message> group;
   group.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto* given = reinterpret_cast<const leeway_message*>(
         reinterpret_cast<const std::byte*>(messages) + i * stride);
-    const auto read = read_sized("leeway_message", given, kDefaults);
+    const auto read = read_sized("leeway_message", given, kMessageDefaults);
     if (!read.ok()) return read.status();
     if (given->size != stride) {
       return Status::error(StatusCode::kInvalidArgument,

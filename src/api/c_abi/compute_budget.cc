@@ -15,13 +15,13 @@ using namespace leeway::c_abi;
 
 namespace {
 
-constexpr leeway_compute_budget_options kDefaults = LEEWAY_COMPUTE_BUDGET_OPTIONS_INIT;
+constexpr leeway_compute_budget_options kBudgetDefaults = LEEWAY_COMPUTE_BUDGET_OPTIONS_INIT;
 static_assert(LEEWAY_THRESHOLD_FIXED == static_cast<int>(ComputeThreshold::Kind::fixed));
 static_assert(LEEWAY_COMPENSATION_REQUEUE == static_cast<int>(DropCompensation::requeue));
 static_assert(LEEWAY_FIXED_MAXIMUM == static_cast<int>(Normalisation::fixed_maximum));
 
 Result<ComputeBudgetOptions> budget_options_of(const leeway_compute_budget_options* given) {
-  const auto read = read_sized("leeway_compute_budget_options", given, kDefaults);
+  const auto read = read_sized("leeway_compute_budget_options", given, kBudgetDefaults);
   if (!read.ok()) return read.status();
   const auto kind = enum_of<ComputeThreshold::Kind>("threshold", read->threshold, 3);
   if (!kind.ok()) return kind.status();

@@ -11,7 +11,7 @@
 namespace leeway::c_abi {
 namespace {
 
-constexpr leeway_options kDefaults = LEEWAY_OPTIONS_INIT;
+constexpr leeway_options kOptionsDefaults = LEEWAY_OPTIONS_INIT;
 constexpr leeway_collective_options kCallDefaults = LEEWAY_COLLECTIVE_OPTIONS_INIT;
 constexpr int kTransportCount = LEEWAY_TRANSPORT_MIXED + 1;
 constexpr int kCongestionControlCount = LEEWAY_CONGESTION_FABRIC + 1;
@@ -112,7 +112,7 @@ struct EnvironmentTexts {
 
 leeway_options struct_of(const EnvironmentTexts& read) {
   const Options& options = read.options;
-  leeway_options out = kDefaults;
+  leeway_options out = kOptionsDefaults;
   out.rank = options.rank.value_or(-1);
   out.world_size = options.world_size.value_or(-1);
   out.rendezvous = options.rendezvous.c_str();
@@ -155,7 +155,7 @@ Result<DataType> data_type_of(leeway_data_type number) {
 }
 
 Result<Options> options_of(const leeway_options* given) {
-  const auto read = read_sized("leeway_options", given, kDefaults);
+  const auto read = read_sized("leeway_options", given, kOptionsDefaults);
   if (!read.ok()) return read.status();
   const auto rank = place_of("rank", read->rank);
   if (!rank.ok()) return rank.status();

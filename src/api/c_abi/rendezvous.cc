@@ -10,7 +10,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-constexpr leeway_store_callbacks kDefaults = LEEWAY_STORE_CALLBACKS_INIT;
+constexpr leeway_store_callbacks kStoreDefaults = LEEWAY_STORE_CALLBACKS_INIT;
 
 // A store made of the program's callbacks.
 class CallbackRendezvous final : public Rendezvous {
@@ -106,7 +106,7 @@ leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
                                        leeway_rendezvous** store) {
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(clear(name, store));
-    const auto read = read_sized("leeway_store_callbacks", callbacks, kDefaults);
+    const auto read = read_sized("leeway_store_callbacks", callbacks, kStoreDefaults);
     if (!read.ok()) return read.status();
     LEEWAY_C_TRY(must_be_there(name, "put", reinterpret_cast<const void*>(read->put)));
     LEEWAY_C_TRY(must_be_there(name, "get", reinterpret_cast<const void*>(read->get)));

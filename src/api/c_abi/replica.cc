@@ -15,10 +15,10 @@ using namespace leeway::c_abi;
 
 namespace {
 
-constexpr leeway_replica_options kDefaults = LEEWAY_REPLICA_OPTIONS_INIT;
+constexpr leeway_replica_options kReplicaDefaults = LEEWAY_REPLICA_OPTIONS_INIT;
 
 Result<ReplicaOptions> replica_options_of(const leeway_replica_options* given) {
-  const auto read = read_sized("leeway_replica_options", given, kDefaults);
+  const auto read = read_sized("leeway_replica_options", given, kReplicaDefaults);
   if (!read.ok()) return read.status();
   const auto delivery = delivery_of("delivery", read->delivery);
   if (!delivery.ok()) return delivery.status();

@@ -321,7 +321,7 @@ Status check_enumerators(const OperationSpec& spec) {
   if (status.ok() && options.spread_codec)
     status = check("spread_codec", options.spread_codec->codec, kCodecCount);
   for (std::size_t i = 0; spec.messages != nullptr && status.ok() && i < spec.messages->size(); ++i)
-    status = check("kind of message", (*spec.messages)[i].kind, Message::kKinds);
+    status = check("kind of message", (*spec.messages)[i].kind, leeway::Message::kKinds);
   return status;
 }
 

@@ -13,7 +13,7 @@
 namespace leeway::nccl {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -44,7 +44,7 @@ void add_report(std::string& line, const CollectiveReport& report) {
       static_cast<double>(report.times.total.count()) / kMicro,
       static_cast<unsigned long long>(report.bytes_sent), report.loss, report.loss_first_pass);
   add(line, ",\"codec\":%s,\"complete\":%s,\"deadline_cut\":%s",
-      quoted(to_string(report.codec)).c_str(), report.complete ? "true" : "false",
+      in_quotes(to_string(report.codec)).c_str(), report.complete ? "true" : "false",
       report.deadline_cut ? "true" : "false");
   if (report.noise.measured)
     add(line, ",\"gradient_to_noise\":%.6g",
@@ -55,20 +55,20 @@ void add_report(std::string& line, const CollectiveReport& report) {
 
 std::string trace_line(const Trace::Where& where, const Operation& operation,
                        const Result<CollectiveReport>& outcome) {
-  std::string line = "{\"comm\":" + quoted(where.communicator);
+  std::string line = "{\"comm\":" + in_quotes(where.communicator);
   add(line, ",\"ordinal\":%llu,\"rank\":%d,\"size\":%d",
       static_cast<unsigned long long>(where.ordinal), where.rank, where.size);
-  line += ",\"operation\":" + quoted(name_of(operation.kind));
-  line += ",\"type\":" + quoted(to_string(operation.type));
+  line += ",\"operation\":" + in_quotes(name_of(operation.kind));
+  line += ",\"type\":" + in_quotes(to_string(operation.type));
   add(line, ",\"count\":%zu", operation.count);
-  if (reduces(operation.kind)) line += ",\"op\":" + quoted(to_string(operation.options.op));
+  if (reduces(operation.kind)) line += ",\"op\":" + in_quotes(to_string(operation.options.op));
   if (has_root(operation.kind)) add(line, ",\"root\":%u", unsigned{operation.peer});
   if (is_message(operation.kind)) add(line, ",\"peer\":%u", unsigned{operation.peer});
-  line += ",\"delivery\":" + quoted(to_string(operation.options.delivery.kind));
+  line += ",\"delivery\":" + in_quotes(to_string(operation.options.delivery.kind));
   if (outcome.ok()) {
     add_report(line, *outcome);
   } else {
-    line += ",\"error\":" + quoted(outcome.status().text());
+    line += ",\"error\":" + in_quotes(outcome.status().text());
   }
   return line + "}\n";
 }

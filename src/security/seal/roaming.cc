@@ -17,12 +17,12 @@ constexpr std::uint64_t kAsksOfPresent = 5;
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
 // How often the other peers are told an address, and how many of them at a time.
 constexpr int kTells = 3;
-constexpr Duration kTellAgain = 250ms;
+constexpr Duration kTellMoveAgain = 250ms;
 constexpr std::size_t kToldMax = 64;
 // An address on trial is given up after this time.
 constexpr Duration kTrialFor = 3s;
-constexpr Duration kPauseMin = 2ms;
-constexpr Duration kPauseMax = 1s;
+constexpr Duration kProbePauseMin = 2ms;
+constexpr Duration kProbePauseMax = 1s;
 constexpr Duration kFirstPause = 10ms;  // for an address with unknown round trip
 constexpr Duration kHeardPause = 50ms;  // for an address that is heard, and has not answered
 constexpr Duration kRoundTripMin = 5ms;
@@ -55,7 +55,7 @@ bool is_loopback(const NetworkAddress& address) {
 
 Duration pause_after(std::uint64_t asked) {
   if (asked >= kAsksOfCandidate) return kSlowly;
-  return std::min<Duration>(kFirstPause * (1 << std::min<std::uint64_t>(asked, 7)), kPauseMax);
+  return std::min<Duration>(kFirstPause * (1 << std::min<std::uint64_t>(asked, 7)), kProbePauseMax);
 }
 
 }  // namespace
@@ -311,7 +311,7 @@ Duration Roaming::round_trip(const Peer& peer) {
 }
 
 void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
-  at.next_at = now + std::clamp<Duration>(pause, kPauseMin, kSlowly);
+  at.next_at = now + std::clamp<Duration>(pause, kProbePauseMin, kSlowly);
   if (at.allowance < kChallengeBytes) return;
   if (at.allowance < kCandidateAllowance) at.allowance -= kChallengeBytes;
   if (at.asked() < 0xFF) ++at.token;
@@ -383,7 +383,7 @@ void Roaming::wake_tells(Instant now, Rank slot) {
   Peer& peer = peers_[slot];
   if (peer.tells_left == 0 || now < peer.tell_at) return;
   --peer.tells_left;
-  peer.tell_at = now + kTellAgain;
+  peer.tell_at = now + kTellMoveAgain;
   for (std::size_t i = 1; i < std::min(peers_.size(), kToldMax); ++i) {
     const Rank other = static_cast<Rank>((slot + i) % peers_.size());
     if (!peers_[other].current.known()) continue;

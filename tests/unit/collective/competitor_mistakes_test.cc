@@ -9,6 +9,7 @@
 #include "support/arrival_record.h"
 #include "support/datagram_view.h"
 #include "support/float_all_reduce.h"
+#include "support/seeds.h"
 
 namespace leeway::collective {
 namespace {
@@ -32,7 +33,7 @@ GroupOptions lossy_network(int size, double loss, std::uint64_t seed = 1) {
 TEST(CompetitorMistake, MissingContributionsCountAsZero) {
   for (const double loss : {0.01, 0.05, 0.2}) {
     double sum = 0, squares = 0;
-    constexpr int kRuns = 300;
+    constexpr int kRuns = testing::seeds(100, 300);
     for (int run = 0; run < kRuns; ++run) {
       EngineGroup group(lossy_network(4, loss, 100u + run));
       std::array<std::vector<float>, 4> data;

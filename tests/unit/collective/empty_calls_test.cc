@@ -12,10 +12,10 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 using testing::ReferenceCall;
 
-constexpr std::array kKinds = {OperationKind::all_reduce, OperationKind::reduce_scatter,
-                               OperationKind::all_gather, OperationKind::broadcast,
-                               OperationKind::reduce,     OperationKind::gather,
-                               OperationKind::scatter,    OperationKind::all_to_all};
+constexpr std::array kCollectives = {OperationKind::all_reduce, OperationKind::reduce_scatter,
+                                     OperationKind::all_gather, OperationKind::broadcast,
+                                     OperationKind::reduce,     OperationKind::gather,
+                                     OperationKind::scatter,    OperationKind::all_to_all};
 
 bool has_root(OperationKind kind) {
   return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
@@ -38,7 +38,7 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const OperationKind kind : kKinds) {
+  for (const OperationKind kind : kCollectives) {
     for (const bool one_host : {false, true}) {
       for (const double loss : {0.0, 0.2}) all.push_back({kind, one_host, loss});
     }
@@ -107,7 +107,7 @@ OperationSpec nothing(OperationKind kind, const Delivery& delivery) {
 
 // Without elements, the caller's memory does not determine the type.
 TEST(EmptyCalls, OfOneTypeAreRightWhateverTheirMemoryIs) {
-  for (const OperationKind kind : kKinds) {
+  for (const OperationKind kind : kCollectives) {
     EngineGroup group({.size = 3});
     float memory = 1.0f;
     const auto requests = group.submit_all([&](Rank rank) {
@@ -141,7 +141,8 @@ TEST(EmptyCalls, TakeThePacketsOfABarrier) {
     };
     const std::uint64_t barrier = packets(OperationKind::barrier);
     EXPECT_EQ(barrier, one_host ? 6u : 12u);
-    for (const OperationKind kind : kKinds) EXPECT_EQ(packets(kind), barrier) << to_string(kind);
+    for (const OperationKind kind : kCollectives)
+      EXPECT_EQ(packets(kind), barrier) << to_string(kind);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "base/philox.h"
 #include "collective/host_payload.h"
 #include "support/engine_group.h"
+#include "support/seeds.h"
 
 namespace leeway::collective {
 namespace {
@@ -349,7 +350,7 @@ PayloadCase drawn_case(std::uint64_t seed) {
 }
 
 TEST(PayloadDrawn, BitsAreThoseOfThePlainCallAtAnyPace) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::seeds(20, 150); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const PayloadCase drawn = drawn_case(seed);
     PayloadCall plain(drawn);

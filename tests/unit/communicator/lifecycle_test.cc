@@ -14,6 +14,7 @@
 
 #include "leeway/communicator.h"
 #include "support/process_threads.h"
+#include "support/seeds.h"
 
 namespace leeway {
 namespace {
@@ -496,7 +497,7 @@ TEST(CreateAndDestroy, LeaveNothing) {
   cycle();
   const std::size_t threads = testing::threads_now();
   const std::size_t files = entries_of("/proc/self/fd");
-  for (int i = 0; i < 100; ++i) cycle();
+  for (int i = 0; i < testing::seeds(25, 100); ++i) cycle();
   EXPECT_TRUE(testing::threads_fall_to(threads));
   EXPECT_EQ(entries_of("/proc/self/fd"), files);
 }

@@ -190,11 +190,11 @@ TEST(Trace, WhatFindsNoRoomIsCounted) {
     Trace trace(std::fopen(path.c_str(), "w"), {}, log);
     for (std::uint32_t i = 0; i < kEvents; ++i) trace.sent({1}, 1, wire::PacketType::data, i, 1440);
   }
-  for (const json& record : records_of(path)) {
-    if (!record.contains("name")) continue;
-    if (record.at("name") == "transport:packet_sent") ++written;
-    if (record.at("name") == "leeway:events_dropped")
-      dropped += record.at("data").at("count").get<std::uint64_t>();
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {  // there are too many to parse each
+    if (line.find("\"transport:packet_sent\"") != std::string::npos) ++written;
+    if (line.find("\"leeway:events_dropped\"") != std::string::npos)
+      dropped += json::parse(line.substr(1)).at("data").at("count").get<std::uint64_t>();
   }
   EXPECT_EQ(written + dropped, kEvents);
   std::filesystem::remove(path);

@@ -7,6 +7,7 @@
 
 #include "support/datagram_view.h"
 #include "support/float_all_reduce.h"
+#include "support/seeds.h"
 
 namespace leeway::protocol {
 namespace {
@@ -24,7 +25,7 @@ bool is_goodbye(ByteSpan datagram) {
 }
 
 // Ranks that leave. Once they have left, they neither hear nor send.
-class Leaving : public ::testing::Test {
+class EndpointLeaving : public ::testing::Test {
  protected:
   void make(int size, bool multicast = false, std::uint64_t seed = 1) {
     group_ = std::make_unique<EngineGroup>(
@@ -83,7 +84,7 @@ class Leaving : public ::testing::Test {
   int goodbyes_ = 0;
 };
 
-TEST_F(Leaving, TakesNoLongerThanAQuietTime) {
+TEST_F(EndpointLeaving, TakesNoLongerThanAQuietTime) {
   make_and_reduce(4);
   for (Rank rank = 0; rank < 4; ++rank) leave(rank);
   const Instant start = group_->now();
@@ -93,7 +94,7 @@ TEST_F(Leaving, TakesNoLongerThanAQuietTime) {
 }
 
 // One question and one good-bye, if no peer wants anything more.
-TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
+TEST_F(EndpointLeaving, TakesTwoRoundTripsWherePeersAreContent) {
   make_and_reduce(4);
   run_until([] { return false; }, 50ms);
   const Duration round_trip = endpoint(0).link(1).rtt().smoothed();
@@ -104,7 +105,7 @@ TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
 }
 
 // The question or the answer may be lost. Then a rank leaves only when everything is quiet.
-TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
+TEST_F(EndpointLeaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   make_and_reduce(2);
   run_until([] { return false; }, 50ms);
   const Instant start = group_->now();
@@ -115,7 +116,7 @@ TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
 }
 
 // The peer has not opened the call that another one has ended, so it might lack something of it.
-TEST_F(Leaving, APeerThatIsBehindIsNotContent) {
+TEST_F(EndpointLeaving, APeerThatIsBehindIsNotContent) {
   make_and_reduce(3);
   run_until([] { return false; }, 50ms);
   std::vector<float> data(100, 1.0f);
@@ -130,13 +131,13 @@ TEST_F(Leaving, APeerThatIsBehindIsNotContent) {
   EXPECT_TRUE(run_until([&] { return gone_[1]; }, 1s));
 }
 
-TEST_F(Leaving, OneAloneIsFreeAtOnce) {
+TEST_F(EndpointLeaving, OneAloneIsFreeAtOnce) {
   make(1);
   leave(0);
   EXPECT_TRUE(endpoint(0).left());
 }
 
-TEST_F(Leaving, IsAnsweredByThoseWhoStay) {
+TEST_F(EndpointLeaving, IsAnsweredByThoseWhoStay) {
   make_and_reduce(3);
   leave(2);
   ASSERT_TRUE(run_until([&] { return gone_[2]; }, 100ms));
@@ -145,7 +146,7 @@ TEST_F(Leaving, IsAnsweredByThoseWhoStay) {
   EXPECT_EQ(goodbyes_, 2);
 }
 
-TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
+TEST_F(EndpointLeaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
   make_and_reduce(2);
   int lost = 0;
   passes_ = [&](Rank, Rank, ByteSpan datagram) { return !is_goodbye(datagram) || ++lost > 20; };
@@ -157,7 +158,7 @@ TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
 
 // After its good-bye a rank sends only good-byes. The number in an answer shows which datagram was
 // heard.
-TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
+TEST_F(EndpointLeaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   make_and_reduce(2);
   int lost = 0;
   passes_ = [&](Rank from, Rank, ByteSpan datagram) {
@@ -174,7 +175,7 @@ TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   EXPECT_TRUE(endpoint(1).link(0).gone);
 }
 
-TEST_F(Leaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
+TEST_F(EndpointLeaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
   make_and_reduce(3);
   group_->freeze(1);
   leave(0);
@@ -184,7 +185,7 @@ TEST_F(Leaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
 }
 
 // The call has one owner, in turn, and two ranks that exchange no packets.
-TEST_F(Leaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
+TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   for (int earlier = 0; earlier < 3; ++earlier) {
     make_and_reduce(3);
     for (int call = 0; call < earlier; ++call) {
@@ -206,7 +207,7 @@ TEST_F(Leaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
 
 // The peers may be there and have had nothing to say. They are told several times, but not for
 // seconds.
-TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
+TEST_F(EndpointLeaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   make(3);
   group_->freeze(1);
   endpoint(0).probe_all();
@@ -217,7 +218,7 @@ TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
 
 // The sender of a small message is done once the message is under way. It serves the receiver all
 // the same, here after an outage of many time-outs.
-TEST_F(Leaving, WhoStillLacksAMessageIsServedFirst) {
+TEST_F(EndpointLeaving, WhoStillLacksAMessageIsServedFirst) {
   make(2);
   std::vector<float> out(100, 2.0f), in(100);
   collective::OperationSpec sending{.kind = collective::OperationKind::send, .peer = 1};
@@ -237,7 +238,7 @@ TEST_F(Leaving, WhoStillLacksAMessageIsServedFirst) {
   EXPECT_EQ(in, out);
 }
 
-TEST_F(Leaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
+TEST_F(EndpointLeaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
   make(2);
   FloatAllReduce call(2, 50000, exact(60s));
   call.submit_all(*group_);
@@ -255,9 +256,9 @@ TEST_F(Leaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
 // Links that lose in bursts which end with packets and not with time, as netem's gemodel: there,
 // quiet does not mean that peers are content. When each good-bye was sent once, 28 of 1000 such
 // groups had a call that waited for its deadline.
-TEST_F(Leaving, NobodyWaitsInVainUnderBursts) {
+TEST_F(EndpointLeaving, NobodyWaitsInVainUnderBursts) {
   for (const bool multicast : {false, true}) {
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (std::uint64_t seed = 1; seed <= testing::seeds(10, 100); ++seed) {
       make(4, multicast, seed);
       std::mt19937 random(static_cast<std::uint32_t>(seed));
       const auto chance = [&](double probability) { return random() < probability * 0x1p32; };

@@ -9,20 +9,16 @@
 namespace leeway::rendezvous {
 namespace {
 
-asio::ip::address address(const char* text) {
-  return asio::ip::make_address(text);
-}
-
-std::string text_of(const std::vector<std::byte>& bytes) {
+std::string address_text(const std::vector<std::byte>& bytes) {
   return address_from_bytes(bytes)->to_string();
 }
-std::string text_of(const control::Hello& hello) {
+std::string address_text(const control::Hello& hello) {
   return address_from_bytes(std::as_bytes(std::span(hello.data().address())))->to_string();
 }
 
 LocalConfiguration guessed(const char* guess) {
   LocalConfiguration local;
-  local.data_address = to_bytes(address(guess));
+  local.data_address = to_bytes(asio::ip::make_address(guess));
   local.may_move = true;
   return local;
 }
@@ -35,7 +31,7 @@ control::Hello hello_from(const char* guess, const char* own, const char* theirs
   control::Hello hello = valid_hello(1, 2);
   hello.mutable_data()->set_fixed(!may_move);
   hello.mutable_data()->set_address(local.data_address.data(), local.data_address.size());
-  tell_addresses(local, {address(own), address(theirs)}, hello);
+  tell_addresses(local, {asio::ip::make_address(own), asio::ip::make_address(theirs)}, hello);
   return hello;
 }
 
@@ -44,28 +40,28 @@ bool always(const asio::ip::address&) {
 }
 
 TEST(TellAddresses, ARankGoesByTheFamilyThatReachedRankZero) {
-  EXPECT_EQ(text_of(hello_from("fd00::2", "10.0.0.2", "10.0.0.1")), "10.0.0.2");
+  EXPECT_EQ(address_text(hello_from("fd00::2", "10.0.0.2", "10.0.0.1")), "10.0.0.2");
 }
 
 TEST(TellAddresses, ARankKeepsTheAddressThatItWasTold) {
-  EXPECT_EQ(text_of(hello_from("10.9.0.2", "10.0.0.2", "10.0.0.1", false)), "10.9.0.2");
+  EXPECT_EQ(address_text(hello_from("10.9.0.2", "10.0.0.2", "10.0.0.1", false)), "10.9.0.2");
 }
 
 TEST(TellAddresses, LoopbackAndLinkLocalLeadNowhere) {
-  EXPECT_EQ(text_of(hello_from("10.0.0.2", "127.0.0.1", "127.0.1.1")), "10.0.0.2");
-  EXPECT_EQ(text_of(hello_from("fd00::2", "fe80::2", "fe80::1")), "fd00::2");
+  EXPECT_EQ(address_text(hello_from("10.0.0.2", "127.0.0.1", "127.0.1.1")), "10.0.0.2");
+  EXPECT_EQ(address_text(hello_from("fd00::2", "fe80::2", "fe80::1")), "fd00::2");
 }
 
 TEST(TellAddresses, WithoutASecretNoPublicAddressIsTold) {
-  EXPECT_EQ(text_of(hello_from("10.0.0.2", "8.8.8.8", "10.0.0.1")), "10.0.0.2");
+  EXPECT_EQ(address_text(hello_from("10.0.0.2", "8.8.8.8", "10.0.0.1")), "10.0.0.2");
 }
 
 TEST(SettleAddresses, RankZeroIsWhereARankOfAnotherHostReachedIt) {
   LocalConfiguration root = guessed("10.9.0.1");
   std::vector<control::Hello> others = {hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};
   settle_addresses(root, others, always);
-  EXPECT_EQ(text_of(root.data_address), "10.0.0.1");
-  EXPECT_EQ(text_of(others[0]), "10.0.0.2");
+  EXPECT_EQ(address_text(root.data_address), "10.0.0.1");
+  EXPECT_EQ(address_text(others[0]), "10.0.0.2");
 }
 
 TEST(SettleAddresses, RanksOfRankZerosHostGoWithIt) {
@@ -75,18 +71,18 @@ TEST(SettleAddresses, RanksOfRankZerosHostGoWithIt) {
                                         hello_from("10.8.0.1", "127.0.0.1", "127.0.1.1", false),
                                         hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};
   settle_addresses(root, others, always);
-  EXPECT_EQ(text_of(others[0]), "10.0.0.1");
-  EXPECT_EQ(text_of(others[1]), "10.0.0.1");
-  EXPECT_EQ(text_of(others[2]), "10.8.0.1");  // it was told that
-  EXPECT_EQ(text_of(others[3]), "10.0.0.2");
+  EXPECT_EQ(address_text(others[0]), "10.0.0.1");
+  EXPECT_EQ(address_text(others[1]), "10.0.0.1");
+  EXPECT_EQ(address_text(others[2]), "10.8.0.1");  // it was told that
+  EXPECT_EQ(address_text(others[3]), "10.0.0.2");
 }
 
 TEST(SettleAddresses, RanksOfOneHostKeepTheirGuesses) {
   LocalConfiguration root = guessed("10.9.0.1");
   std::vector<control::Hello> others = {hello_from("10.9.0.1", "127.0.0.1", "127.0.1.1")};
   settle_addresses(root, others, always);
-  EXPECT_EQ(text_of(root.data_address), "10.9.0.1");
-  EXPECT_EQ(text_of(others[0]), "10.9.0.1");
+  EXPECT_EQ(address_text(root.data_address), "10.9.0.1");
+  EXPECT_EQ(address_text(others[0]), "10.9.0.1");
 }
 
 // A port that is forwarded is reached at an address of another host's.
@@ -94,7 +90,7 @@ TEST(SettleAddresses, RankZeroGoesToAddressesOfItsOwnHostOnly) {
   LocalConfiguration root = guessed("10.9.0.1");
   std::vector<control::Hello> others = {hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};
   settle_addresses(root, others, [](const asio::ip::address&) { return false; });
-  EXPECT_EQ(text_of(root.data_address), "10.9.0.1");
+  EXPECT_EQ(address_text(root.data_address), "10.9.0.1");
 }
 
 TEST(SettleAddresses, ARankZeroThatWasToldItsAddressKeepsIt) {
@@ -102,7 +98,7 @@ TEST(SettleAddresses, ARankZeroThatWasToldItsAddressKeepsIt) {
   root.may_move = false;
   std::vector<control::Hello> others = {hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};
   settle_addresses(root, others, always);
-  EXPECT_EQ(text_of(root.data_address), "10.9.0.1");
+  EXPECT_EQ(address_text(root.data_address), "10.9.0.1");
 }
 
 }  // namespace
