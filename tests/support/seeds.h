@@ -1,4 +1,4 @@
-// How far a random search goes.
+// The number of seeds of a random search.
 #pragma once
 
 namespace leeway::testing {

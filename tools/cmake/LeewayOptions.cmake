@@ -64,7 +64,7 @@ if(LEEWAY_BUILD_FUZZERS)  # the library tells the fuzzer which of its branches a
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-# For the tests' own files. Whoever links it names it last, so that its options come after the sanitizers'.
+# Options of the tests' own files. A target names it last in its link line, so that they come after the sanitizers'.
 add_library(leeway_test_settings INTERFACE)
 target_compile_options(leeway_test_settings INTERFACE ${LEEWAY_TEST_OPTIONS})
 if(LEEWAY_TEST_SET STREQUAL ALL)  # tests/support/seeds.h

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/random_stream.h"
-#include "unit/sim_engine/allocations.h"
+#include "support/allocations.h"
 
 namespace leeway::sim {
 namespace {

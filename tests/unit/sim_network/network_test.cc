@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unit/sim_engine/allocations.h"
+#include "support/allocations.h"
 #include "world.h"
 
 namespace leeway::sim {

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/allocations.h"
 #include "support/time_units.h"
-#include "unit/sim_engine/allocations.h"
 #include "unit/sim_tcp/tcp_path.h"
 
 namespace leeway::sim {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "unit/sim_engine/allocations.h"
+#include "support/allocations.h"
 #include "unit/wan/ip_samples.h"
 
 namespace leeway::lab {

@@ -1,5 +1,5 @@
 // A file of its own, so that no compiler sees only one half of a new and delete pair inlined.
-#include "unit/sim_engine/allocations.h"
+#include "support/allocations.h"
 
 #include <atomic>
 #include <cstdlib>
