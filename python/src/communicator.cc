@@ -189,11 +189,31 @@ Work exchange(Self self, Call& call, nb::sequence messages) {
   return communicator.exchange_async(made, call.options());
 }
 
+// Collectives of a communicator are numbered, and messages are not.
+enum class Kind : std::uint8_t { collective, message };
+
+// Begins a call. A collective whose arguments cannot be read counts as a call of this rank, and
+// fails on its peers: they would otherwise take its next call for this one.
+template <typename Begin>
+auto begun(Self self, Kind kind, nb::handle options, const nb::kwargs& changes, Begin&& begin) {
+  try {
+    Call call(options, changes);
+    Work work = begin(call);
+    return std::pair(std::move(work), call.kept());
+  } catch (...) {
+    // Every route refuses this one, since it has no memory.
+    const TensorView nowhere(nullptr, 1, DataType::f32);
+    if (kind == Kind::collective && !self.closed())
+      (void)self.get().all_reduce_async(nowhere, nowhere, {});
+    throw;
+  }
+}
+
 // Binds a blocking call and its asynchronous twin, made from one function that begins the
 // operation. In Python the required arguments come first, then options, then the optional ones by
 // name.
-template <typename... Required>
-struct Calls {
+template <Kind kind, typename... Required>
+struct CallsOf {
   template <typename... Optional, typename... Names>
   static void def(nb::class_<PyCommunicator>& to, const char* name,
                   Work (*begin)(Self, Call&, Required..., Optional...), const char* text,
@@ -202,17 +222,19 @@ struct Calls {
         name,
         [begin](Self self, Required... required, nb::handle options, Optional... optional,
                 const nb::kwargs& changes) {
-          Call call(options, changes);
-          Work work = begin(self, call, required..., optional...);
-          return finish(std::move(work), call.kept());
+          auto [work, kept] = begun(self, kind, options, changes, [&](Call& call) {
+            return begin(self, call, required..., optional...);
+          });
+          return finish(std::move(work), std::move(kept));
         },
         names..., "changes"_a, text);
     to.def((std::string(name) + "_async").c_str(),
            [begin](Self self, Required... required, nb::handle options, Optional... optional,
                    const nb::kwargs& changes) {
-             Call call(options, changes);
-             Work work = begin(self, call, required..., optional...);
-             return PyWork(std::move(work), call.kept());
+             auto [work, kept] = begun(self, kind, options, changes, [&](Call& call) {
+               return begin(self, call, required..., optional...);
+             });
+             return PyWork(std::move(work), std::move(kept));
            },
            names..., "changes"_a,
            (std::string("As ") + name +
@@ -221,6 +243,10 @@ struct Calls {
                .c_str());
   }
 };
+template <typename... Required>
+using Calls = CallsOf<Kind::collective, Required...>;
+template <typename... Required>
+using Messages = CallsOf<Kind::message, Required...>;
 
 void def_calls(nb::class_<PyCommunicator>& to) {
   using Any = nb::handle;
@@ -262,15 +288,15 @@ void def_calls(nb::class_<PyCommunicator>& to) {
       "differ.",
       "input"_a.none(), "output"_a.none(), options, by_name, "input_counts"_a.none() = nb::none(),
       "output_counts"_a.none() = nb::none());
-  Calls<Any, std::int64_t>::def(to, "send", &send,
-                                "Sends to one rank; matched with its recv by order and tag.",
-                                "tensor"_a.none(), "peer"_a, options);
-  Calls<Any, Any>::def(
+  Messages<Any, std::int64_t>::def(to, "send", &send,
+                                   "Sends to one rank; matched with its recv by order and tag.",
+                                   "tensor"_a.none(), "peer"_a, options);
+  Messages<Any, Any>::def(
       to, "recv", &recv,
       "Receives from one rank; peer=None: from whichever sends next with this tag. The report's\n"
       "messages[0] says from whom, and how many elements.",
       "tensor"_a.none(), "peer"_a.none(), options);
-  Calls<nb::sequence>::def(
+  Messages<nb::sequence>::def(
       to, "exchange", &exchange,
       "Any number of sends and receives as one call: a list of (\"send\" or \"recv\", array,\n"
       "peer[, tag]).",

@@ -77,6 +77,51 @@ def test_different_sizes_between_ranks_name_both(group):
     assert "4" in str(errors[0]) and "5" in str(errors[0])
 
 
+REFUSED = {
+    "an array that is none": lambda comm, x: comm.all_reduce([1.0, 2.0]),
+    "no such option": lambda comm, x: comm.all_reduce(x, opp="sum"),
+    "no such root": lambda comm, x: comm.broadcast(x, 7),
+    "a read-only output": lambda comm, x: comm.all_gather(x, np.broadcast_to(np.float32(1), 8)),
+    "counts of one side": lambda comm, x: comm.all_to_all(x, np.zeros_like(x), input_counts=[2, 2]),
+    "not contiguous": lambda comm, x: comm.reduce_scatter(np.zeros((4, 4), np.float32)[:, 1], x[:2]),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize("waits", [True, False], ids=["blocking", "async"])
+def test_a_refused_collective_counts_as_a_call_of_its_rank(group, refused, waits):
+    class Async:  # the same call without waiting for it
+        def __init__(self, comm):
+            self.comm = comm
+
+        def __getattr__(self, name):
+            return getattr(self.comm, f"{name}_async")
+
+    def calls(comm):
+        x = np.full(4, 1 + comm.rank, np.float32)
+        with pytest.raises(leeway.InvalidArgumentError if comm.rank == 1 else leeway.MismatchError):
+            if comm.rank == 1:
+                refused(comm if waits else Async(comm), x)
+            else:
+                comm.all_reduce(x.copy())
+        comm.all_reduce(x)
+        return x.tolist()
+
+    assert group(2).run(calls) == [[3.0] * 4] * 2
+
+
+def test_a_refused_message_counts_as_no_call(group):
+    def calls(comm):
+        x = np.full(4, 1 + comm.rank, np.float32)
+        if comm.rank == 1:
+            with pytest.raises(leeway.InvalidArgumentError):
+                comm.send(x, 7)
+        comm.all_reduce(x)
+        return x.tolist()
+
+    assert group(2).run(calls) == [[3.0] * 4] * 2
+
+
 def test_classes_of_errors():
     assert issubclass(leeway.DeadlineExceededError, TimeoutError)
     assert issubclass(leeway.PeerLostError, ConnectionError)

@@ -157,7 +157,8 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const bool early = left_early(side.submitted_at, limit, rank, peer);
       // An exact call may also lack a confirmation, which cannot be seen from outside.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
-      lacks |= incomplete;
+      // Before its own limit, a flow can only have been cut by a peer's deadline.
+      lacks |= incomplete && now >= limit;
       waits |= !early && incomplete;
     }
   }

@@ -115,7 +115,7 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
               number(wire.datagrams_sent));
   out.counter("leeway_received_datagrams_total", "Datagrams that arrived.", labels,
               number(wire.datagrams_received));
-  out.counter("leeway_send_errors_total", "Trains that the system refused to send.", labels,
+  out.counter("leeway_send_errors_total", "Trains that could not be sent.", labels,
               number(wire.send_errors));
   out.counter("leeway_host_dropped_datagrams_total",
               "Datagrams that this host dropped because its receive buffer was full.", labels,

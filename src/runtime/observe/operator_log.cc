@@ -54,7 +54,6 @@ const char* remedy_of(int error) {
 // Slots belong to the process. The views of its communicators tell which ranks are behind them.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
-  if (refused.count == 0) return "";
   std::string to = to_text(snapshot.refused_to);
   for (const driving::ChannelView& channel : snapshot.channels) {
     for (const driving::PeerView& peer : channel.peers) {
@@ -227,8 +226,16 @@ void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
                count(now.host_dropped - since_.host_dropped), facts_.buffer_bytes);
   }
   if (now.send_errors > since_.send_errors) {
-    log_.print(LogLevel::warn, "send errors", "the system refused to send %llu trains%s",
-               count(now.send_errors - since_.send_errors), why_refused(snapshot).c_str());
+    const auto trains = count(now.send_errors - since_.send_errors);
+    if (snapshot.refused_sends.count > 0) {
+      log_.print(LogLevel::warn, "send errors", "the system refused to send %llu trains%s", trains,
+                 why_refused(snapshot).c_str());
+    } else {  // shared memory or a device gave them up
+      log_.print(LogLevel::warn, "unsent",
+                 "%llu trains were lost before they left this host: a peer on it read nothing for "
+                 "100 ms or has left, or the network device failed",
+                 trains);
+    }
   }
   const std::uint64_t forged = now.forged - since_.forged;
   const std::uint64_t replayed = now.replayed - since_.replayed;

@@ -126,10 +126,11 @@ TEST_F(OperatorLogLines, WhatNoMemberSealedIsToldByReason) {
   EXPECT_THAT(look(10s), HasSubstr("0 forged or damaged, 5 replayed, 0 of unknown senders"));
 }
 
-TEST_F(OperatorLogLines, WhatTheSystemRefusesIsTold) {
+TEST_F(OperatorLogLines, WhatTheSystemRefusesIsToldApartFromWhatAPeerDidNotRead) {
   look();
   snapshot_.wire.send_errors = 3;
-  EXPECT_THAT(look(10s), HasSubstr("refused to send 3 trains"));
+  EXPECT_THAT(look(10s), HasSubstr("3 trains were lost before they left this host: a peer on it "
+                                   "read nothing for 100 ms"));
   snapshot_.wire.send_errors = 5;
   snapshot_.refused_sends = {.to = 1, .count = 5, .error = ENETUNREACH};
   snapshot_.refused_to = {.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 7},
