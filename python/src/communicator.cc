@@ -190,12 +190,12 @@ Work exchange(Self self, Call& call, nb::sequence messages) {
 }
 
 // Collectives of a communicator are numbered, and messages are not.
-enum class Kind : std::uint8_t { collective, message };
+enum class CallKind : std::uint8_t { collective, message };
 
 // Begins a call. A collective whose arguments cannot be read counts as a call of this rank, and
 // fails on its peers: they would otherwise take its next call for this one.
 template <typename Begin>
-auto begun(Self self, Kind kind, nb::handle options, const nb::kwargs& changes, Begin&& begin) {
+auto begun(Self self, CallKind kind, nb::handle options, const nb::kwargs& changes, Begin&& begin) {
   try {
     Call call(options, changes);
     Work work = begin(call);
@@ -203,7 +203,7 @@ auto begun(Self self, Kind kind, nb::handle options, const nb::kwargs& changes, 
   } catch (...) {
     // Every route refuses this one, since it has no memory.
     const TensorView nowhere(nullptr, 1, DataType::f32);
-    if (kind == Kind::collective && !self.closed())
+    if (kind == CallKind::collective && !self.closed())
       (void)self.get().all_reduce_async(nowhere, nowhere, {});
     throw;
   }
@@ -212,7 +212,7 @@ auto begun(Self self, Kind kind, nb::handle options, const nb::kwargs& changes, 
 // Binds a blocking call and its asynchronous twin, made from one function that begins the
 // operation. In Python the required arguments come first, then options, then the optional ones by
 // name.
-template <Kind kind, typename... Required>
+template <CallKind kind, typename... Required>
 struct CallsOf {
   template <typename... Optional, typename... Names>
   static void def(nb::class_<PyCommunicator>& to, const char* name,
@@ -244,9 +244,9 @@ struct CallsOf {
   }
 };
 template <typename... Required>
-using Calls = CallsOf<Kind::collective, Required...>;
+using Calls = CallsOf<CallKind::collective, Required...>;
 template <typename... Required>
-using Messages = CallsOf<Kind::message, Required...>;
+using Messages = CallsOf<CallKind::message, Required...>;
 
 void def_calls(nb::class_<PyCommunicator>& to) {
   using Any = nb::handle;

@@ -82,7 +82,7 @@ Attack adding(std::function<std::vector<Flying>(const Flying&)> extra) {
 }
 
 void expect_no_effect(const Attack& attack) {
-  const Outcome alone = quiet();
+  static const Outcome alone = quiet();
   const Outcome beside = attacked(attack);
   EXPECT_EQ(alone.refused, 0u);
   EXPECT_GT(beside.refused, 100u);
@@ -310,7 +310,7 @@ TEST(DataAttack, TruncatedAndLengthenedCopiesHaveNoEffect) {
 
 // Results of exact calls are right whatever is lost; a lossy one is over at its deadline.
 void expect_only_loss(const Attack& attack) {
-  const Outcome alone = quiet();
+  static const Outcome alone = quiet();
   const Outcome beside = attacked(attack);
   for (const std::size_t call : {std::size_t{0}, std::size_t{2}}) {
     for (Rank rank = 0; rank < kMembers; ++rank)

@@ -140,7 +140,7 @@ TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
 TEST(Memory, OfAKilledRankEndsExactCallsWithinThePeerTimeout) {
   constexpr int kVictim = 2;
   RankGroup group({.scenario = {"endless_rounds", "elements=65536", "rounds=1000000", "cuts=1",
-                                "watched=2", "deadline_ms=60000", "delivery=exact"},
+                                "leave=1", "watched=2", "deadline_ms=60000", "delivery=exact"},
                    .environment = over("shm")});
   ASSERT_TRUE(group.await_mark("looping"));
   group[kVictim].signal(SIGKILL);

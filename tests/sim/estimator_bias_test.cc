@@ -23,6 +23,7 @@
 
 #include "sim/group_round.h"
 #include "sim/measurement.h"
+#include "support/seeds.h"
 
 namespace leeway {
 namespace {
@@ -33,7 +34,7 @@ using testing::expect_matches;
 using testing::Sample;
 
 constexpr int kRanks = 4;
-constexpr int kRounds = 10'000;
+constexpr int kRounds = testing::seeds(3'000, 10'000);
 constexpr std::uint32_t kPackets = 16;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks

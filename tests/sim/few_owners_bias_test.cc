@@ -17,6 +17,7 @@
 
 #include "sim/group_round.h"
 #include "sim/measurement.h"
+#include "support/seeds.h"
 
 namespace leeway::few_owners {
 namespace {
@@ -28,7 +29,7 @@ using testing::expect_matches;
 using testing::Sample;
 
 constexpr int kRanks = 5;
-constexpr int kRounds = 10'000;
+constexpr int kRounds = testing::seeds(3'000, 10'000);
 constexpr int kBatch = 50;  // calls: ten turns of every owner
 constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks

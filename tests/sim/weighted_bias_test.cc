@@ -27,6 +27,7 @@
 #include "codec/codec.h"
 #include "sim/group_round.h"
 #include "sim/measurement.h"
+#include "support/seeds.h"
 
 namespace leeway {
 namespace {
@@ -37,7 +38,7 @@ using testing::expect_matches;
 using testing::Sample;
 
 constexpr int kRanks = 4;
-constexpr int kRounds = 10'000;
+constexpr int kRounds = testing::seeds(3'000, 10'000);
 constexpr std::size_t kPackets = 8;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
 constexpr int kMicroBatches = 4;

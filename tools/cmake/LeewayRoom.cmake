@@ -35,9 +35,9 @@ endfunction()
 # A GoogleTest binary over the whole library with access to the rooms' private headers. Every test case is a ctest case;
 # with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case, or
 # SHARDS of them, which run beside each other.
-# SERIAL cases never run beside another. IN_RELEASE: unit tests that the usual tests run in Release, because optimisation or
-# the kind of processor may break what they test, or because the sanitizer builds leave it out (simulator, tools, libtorch).
-# RELEASE_ONLY: those of them that only count and compare numbers; sanitizers take their time and see nothing.
+# SERIAL cases never run beside another. IN_RELEASE: unit tests that the usual tests run in Release, because their usual
+# sanitizer build leaves out what they test (simulator, tools, libtorch, other people's interfaces).
+# RELEASE_ONLY: likewise, because they only count and compare numbers; sanitizers take their time and see nothing.
 # With LEEWAY_TEST_SET=USUAL sanitizer builds leave out RELEASE_ONLY, and Release leaves out what has neither.
 # THREADS: the thread sanitizer runs them; their programs have the label and the target of threads besides.
 # The target tests_<label> builds the binaries of one label and nothing else.
