@@ -188,11 +188,14 @@ constexpr std::array kAllLinks = {Links::alike, Links::unequal, Links::bursts};
 std::vector<Setting> quick() {
   std::vector<Setting> settings;
   for (const Estimator estimator : kEstimators) {
-    for (const Links links : kAllLinks) settings.push_back({estimator, links});
+    for (const Links links : kAllLinks) {
+      // Augmented contributions under bursts take longer than all others together: whole().
+      if (estimator != Estimator::augmented || links != Links::bursts)
+        settings.push_back({estimator, links});
+    }
     settings.push_back({estimator, Links::alike, 1});
   }
   settings.push_back({Estimator::horvitz_thompson, Links::bursts, 200});
-  settings.push_back({Estimator::augmented, Links::bursts, 16, Codec::nvfp4});
   settings.push_back({Estimator::augmented, Links::unequal, 4, Codec::fp32, true});
   settings.push_back({Estimator::horvitz_thompson, Links::unequal, 4, Codec::fp32, false, true});
   return settings;

@@ -18,7 +18,6 @@
 #include "sim/group_round.h"
 #include "sim/measurement.h"
 #include "support/datagram_view.h"
-#include "support/seeds.h"
 
 namespace leeway {
 namespace {
@@ -31,7 +30,7 @@ using testing::Sample;
 constexpr int kRanks = 4;
 constexpr Rank kLate = 3;
 constexpr double kLateChance = 0.3;
-constexpr int kRounds = testing::seeds(6'000, 20'000);
+constexpr int kRounds = 20'000;
 constexpr int kBatch = 500;
 // Rounds until the descent has converged; the other cases need none.
 constexpr int kBurnIn = 1'000;

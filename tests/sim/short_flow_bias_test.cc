@@ -32,7 +32,7 @@ using testing::expect_matches;
 using testing::Sample;
 
 constexpr int kRanks = 5;
-constexpr int kRounds = testing::seeds(1'500, 3'000);
+constexpr int kRounds = testing::seeds(2'000, 3'000);
 constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
 constexpr std::array<double, kRanks> kLoss = {0, .05, .15, .30, .45};
