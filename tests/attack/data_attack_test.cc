@@ -3,7 +3,9 @@
 // sends, no time. Datagrams that they take away or delay count as loss.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <tuple>
 
 #include "attack/forgeries.h"
 
@@ -120,8 +122,13 @@ class WrongKeys {
 
 class ForgedDatagram : public ::testing::TestWithParam<std::size_t> {
  protected:
-  static Forgery forgery(Rank from, Rank to, std::uint32_t round) {
-    return forgeries(77, from, to, round).at(GetParam());
+  // Made once each: one comes with every datagram of the job.
+  static const Forgery& forgery(Rank from, Rank to, std::uint32_t round) {
+    static std::map<std::tuple<std::size_t, Rank, Rank, std::uint32_t>, Forgery> made;
+    const auto key = std::tuple(GetParam(), from, to, round);
+    const auto known = made.find(key);
+    if (known != made.end()) return known->second;
+    return made.emplace(key, forgeries(77, from, to, round).at(GetParam())).first->second;
   }
 
  public:
