@@ -74,11 +74,8 @@ void Driver::look(Instant now) {
   snapshot_.kind = kind_;
   snapshot_.sealed = sealed_ != nullptr;
   snapshot_.wire = transport_->counters();
-  if (where_ != nullptr && snapshot_.wire.send_errors > 0) {
+  if (where_ != nullptr && snapshot_.wire.send_errors > 0)
     snapshot_.refused_sends = where_->last_refusals();
-    if (snapshot_.refused_sends.count > 0)
-      snapshot_.refused_to = where_->address_of(snapshot_.refused_sends.to);
-  }
   if (sealed_ != nullptr) {
     snapshot_.seal = sealed_->seal_counters();
     snapshot_.forwarded = sealed_->forwarded();

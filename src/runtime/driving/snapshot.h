@@ -97,10 +97,9 @@ struct Snapshot {
   TransportKind kind = TransportKind::udp;
   bool sealed = false;
   TransportCounters wire;
-  // The system's latest refusals to send, and their destination. The count is 0 if there were none,
-  // or if peers have no network addresses.
+  // The system's latest refusals to send. The count is 0 if there were none, or if peers have no
+  // network addresses.
   transport::SendRefusals refused_sends;
-  NetworkAddress refused_to;
   seal::Counters seal;                                   // where it is sealed
   seal::Forwarding::Counters forwarded;                  // likewise, for others
   std::array<std::uint64_t, wire::kRefusals> refused{};  // datagrams that belong to no communicator

@@ -54,11 +54,11 @@ const char* remedy_of(int error) {
 // Slots belong to the process. The views of its communicators tell which ranks are behind them.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
-  std::string to = to_text(snapshot.refused_to);
+  std::string to = to_text(refused.at);
   for (const driving::ChannelView& channel : snapshot.channels) {
     for (const driving::PeerView& peer : channel.peers) {
       if (peer.process != refused.to) continue;
-      to = "rank " + std::to_string(peer.rank) + " at " + to_text(snapshot.refused_to);
+      to = "rank " + std::to_string(peer.rank) + " at " + to_text(refused.at);
     }
   }
   return ", the last to " + to + ": " + std::strerror(refused.error) + " (errno " +

@@ -12,6 +12,8 @@ struct SendRefusals {
   Rank to = kNoRank;
   std::uint64_t count = 0;
   int error = 0;  // errno of the latest refusal
+  // Where that datagram was to go. A path on trial may have another address than the peer.
+  NetworkAddress at;
 };
 
 class Whereabouts {

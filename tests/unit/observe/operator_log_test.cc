@@ -133,8 +133,8 @@ TEST_F(OperatorLogLines, WhatTheSystemRefusesIsToldApartFromWhatAPeerDidNotRead)
                                    "read nothing for 100 ms"));
   snapshot_.wire.send_errors = 5;
   snapshot_.refused_sends = {.to = 1, .count = 5, .error = ENETUNREACH};
-  snapshot_.refused_to = {.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 7},
-                          .port = 4000};
+  snapshot_.refused_sends.at = {.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 7},
+                                .port = 4000};
   EXPECT_THAT(look(10s), AllOf(HasSubstr("refused to send 2 trains, the last to "),
                                HasSubstr("10.0.0.7:4000: Network is unreachable (errno 101)"),
                                HasSubstr("LEEWAY_BIND")));

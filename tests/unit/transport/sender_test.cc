@@ -142,6 +142,7 @@ TEST_F(UdpSenderSend, WhatTheSystemRefusesIsKeptForEachPeer) {
   EXPECT_EQ(udp.refusals_to(1).error, EHOSTUNREACH);
   EXPECT_EQ(udp.refusals_to(2).error, EPERM);
   EXPECT_EQ(udp.last_refusals().to, 1);
+  EXPECT_EQ(udp.last_refusals().at.port, 1001);
 }
 
 TEST_F(UdpSenderSend, AFullSystemTakesWhatItCan) {

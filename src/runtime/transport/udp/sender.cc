@@ -199,6 +199,7 @@ UdpSender::Outcome UdpSender::judge(int error, Rank to) {
   if (known == errors_.end()) errors_.push_back({.to = to});
   ++errors_[last_error_].count;
   errors_[last_error_].error = error;
+  errors_[last_error_].at = network_address(peers_.address_of(to));
   return Outcome::lost;
 }
 
