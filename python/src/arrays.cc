@@ -88,8 +88,11 @@ Array import(nb::handle value, bool writable, const char* what, std::optional<Da
     refuse("%s: the array is read-only, and the result is written to it; pass a copy", what);
   }
   PyErr_Clear();
-  refuse("%s: %s is no array; pass what has DLPack or the buffer protocol (NumPy, torch, JAX)",
-         what, nb::type_name(value.type()).c_str());
+  refuse(
+      "%s: %s is no array of numbers; pass one that has DLPack or the buffer protocol (NumPy, "
+      "torch, "
+      "JAX)",
+      what, nb::type_name(value.type()).c_str());
 }
 
 }  // namespace

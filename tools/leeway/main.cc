@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -29,6 +30,16 @@ int main(int argc, char** argv) {
     leeway::tools::register_keygen(app, exit_code);
     try {
       app.parse(argc, argv);
+    } catch (const CLI::RequiredError& refusal) {  // CLI11 does not say that a word is no command
+      const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+      const bool word = argc > 1 && argv[1][0] != '-' &&
+                        std::none_of(all.begin(), all.end(), [&](const CLI::App* command) {
+                          return command->get_name() == argv[1];
+                        });
+      if (!word) return app.exit(refusal) == 0 ? 0 : leeway::tools::kExitUsage;
+      std::fprintf(stderr, "error: there is no command \"%.60s\"; leeway --help lists them\n",
+                   argv[1]);
+      return leeway::tools::kExitUsage;
     } catch (const CLI::ParseError& refusal) {  // --help and --version come this way too, as code 0
       return app.exit(refusal) == 0 ? 0 : leeway::tools::kExitUsage;
     }

@@ -26,7 +26,6 @@ constexpr std::size_t kLettersPerTypo = 3;
 // Longer ones are no slip of the hand, and comparing them takes time.
 constexpr std::size_t kNameMax = 64;
 
-// Read by other parts of the project, beside environment_variables().
 constexpr std::array<const char*, 8> kReadElsewhere = {
     "LEEWAY_NCCL_POLICY",  "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
     "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS",   "LEEWAY_COMMAND",      "LEEWAY_NCCL_VERSION"};
@@ -151,6 +150,10 @@ std::optional<OddVariable> judge(std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const char* const> names_read_elsewhere() {
+  return kReadElsewhere;
+}
 
 std::string OddVariable::text() const {
   std::string out = name + " is no variable of Leeway, and nobody reads it";

@@ -2,6 +2,7 @@
 // a job whose LEEWAY_SECRET_FILE is misspelt would run without its secret.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct OddVariable {
 
   std::string text() const;
 };
+
+// Variables that other parts of the project read, beside environment_variables(): most of them of
+// the drop-in for NCCL.
+std::span<const char* const> names_read_elsewhere();
 
 // The odd ones among "NAME=value" entries, of which the last is null.
 std::vector<OddVariable> odd_variables(const char* const* environment);

@@ -76,7 +76,12 @@ Status refused(const std::string& path, const char* why) {
 
 Status read_text(const std::string& path, SecretText& text) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return refused(path, std::strerror(errno));
+  if (file < 0) {
+    const std::string why = std::string(std::strerror(errno)) +
+                            "; LEEWAY_SECRET_FILE or Options::secret_file names it, a relative "
+                            "path from where the program was started";
+    return refused(path, why.c_str());
+  }
   struct stat facts {};
   Status status;
   if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {

@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 
 #include "base/environment.h"
 #include "doctor/probes.h"
@@ -109,6 +110,16 @@ void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& 
   }
   for (const rendezvous::EnvironmentVariable& variable : rendezvous::environment_variables()) {
     findings.push_back(variable_finding(variable, get));
+  }
+  for (const char* const name : rendezvous::names_read_elsewhere()) {
+    if (!std::string_view(name).starts_with("LEEWAY_NCCL_")) continue;
+    const char* const value = get(name);
+    findings.push_back({kVariableSection,
+                        name,
+                        value != nullptr ? Verdict::ok : Verdict::info,
+                        std::string(value != nullptr ? value : "not set") +
+                            "  (programs of NCCL: src/interop/nccl/README.md)",
+                        {}});
   }
 }
 
