@@ -395,13 +395,15 @@ struct Options {
   // for it. At least 100 ms, and eight time-outs of the path; no_deadline: peers never count as
   // dead
   Duration peer_timeout = std::chrono::seconds(3);
-  // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
+  // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU. All ranks take the
+  // smallest
   std::size_t datagram_bytes = 0;
   // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or as much as the kernel allows
   std::size_t socket_buffer_bytes = 0;
-  // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; never more than this rank's
-  // share of the peer's receive buffer. 0 means 1 MiB. With congestion control the windows of all
-  // peers together may have 64 MiB instead, if that is more; 0 then means all of it
+  // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; equal on all ranks; never
+  // more than this rank's share of the peer's receive buffer. 0 means 1 MiB. With congestion
+  // control the windows of all peers together may have 64 MiB instead, if that is more; 0 then
+  // means all of it
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;

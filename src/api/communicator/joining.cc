@@ -209,9 +209,10 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
   // WIRE 10.4
-  const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
-  if (lane.kind == TransportKind::udp && config.size > 1 &&
-      config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
+  // Decided by what all ranks know alike: one of them may have been given a short length.
+  const bool may_be_long =
+      all_may_share(group_) || lane.datagram_bytes > protocol::kBaseDatagramBytes;
+  if (lane.kind == TransportKind::udp && config.size > 1 && may_be_long) {
     const Status status = (*channel)->agree_on_size(measures_size(), patience_until(end), tell);
     if (!status.ok()) return status;
   }

@@ -78,8 +78,8 @@ Status read_text(const std::string& path, SecretText& text) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     const std::string why = std::string(std::strerror(errno)) +
-                            "; LEEWAY_SECRET_FILE or Options::secret_file names it, a relative "
-                            "path from where the program was started";
+                            "; LEEWAY_SECRET_FILE or Options::secret_file names it, from where the "
+                            "program was started, and `leeway keygen > FILE` makes one";
     return refused(path, why.c_str());
   }
   struct stat facts {};

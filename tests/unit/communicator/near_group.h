@@ -23,7 +23,9 @@ inline void on_each(std::size_t size, const std::function<void(std::size_t)>& bo
   for (std::thread& thread : threads) thread.join();
 }
 
-inline Group group_over(TransportKind transport, std::size_t size, Options options = {}) {
+// `adapt` changes a rank's own options.
+inline Group group_over(TransportKind transport, std::size_t size, Options options = {},
+                        const std::function<void(std::size_t, Options&)>& adapt = {}) {
   options.transport = transport;
   options.store = std::make_shared<InprocRendezvous>();
   options.world_size = static_cast<int>(size);
@@ -32,6 +34,7 @@ inline Group group_over(TransportKind transport, std::size_t size, Options optio
   on_each(size, [&](std::size_t rank) {
     Options own = options;
     own.rank = static_cast<int>(rank);
+    if (adapt) adapt(rank, own);
     auto made = Communicator::create(own);
     ASSERT_TRUE(made.ok()) << made.status().c_str();
     group[rank] = std::move(*made);
