@@ -90,8 +90,7 @@ Array import(nb::handle value, bool writable, const char* what, std::optional<Da
   PyErr_Clear();
   refuse(
       "%s: %s is no array of numbers; pass one that has DLPack or the buffer protocol (NumPy, "
-      "torch, "
-      "JAX)",
+      "torch, JAX)",
       what, nb::type_name(value.type()).c_str());
 }
 

@@ -192,7 +192,7 @@ TEST(CompetitorMistake, NothingArrivedDividesByZero) {
 
 // "A 64-bit mask of ranks": at most 63.
 TEST(CompetitorMistake, AMaskOfRanksHasSixtyFourBits) {
-  for (const int size : {64, 65}) {
+  for (const int size : {64, testing::seeds(65, 257)}) {
     EngineGroup group(GroupOptions{.size = size});
     group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
       const auto header = data_header_of(datagram);

@@ -250,7 +250,7 @@ std::vector<PayloadCase> payload_cases() {
     std::replace_if(
         name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
     // The usual tests take each codec in one of the two classes.
-    const bool both = testing::seeds(1, 2) == 2;
+    const bool both = testing::kTakesAll;
     const bool exactly = cases.size() % 2 == 0;
     if (both || exactly) cases.push_back({.name = "all_reduce_" + name, .options = with(codec)});
     if (both || !exactly)
