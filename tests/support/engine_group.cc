@@ -29,10 +29,12 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   }
 }
 
-collective::Request& EngineGroup::submit(Rank rank, const collective::OperationSpec& spec) {
+collective::Request& EngineGroup::submit(Rank rank, const collective::OperationSpec& spec,
+                                         std::optional<std::uint64_t> place) {
   requests_.push_back(std::make_unique<collective::Request>());
   collective::Request& request = *requests_.back();
   request.spec = spec;
+  request.place = place;
   engine(rank).submit(now_, request);
   pump(rank);
   return request;

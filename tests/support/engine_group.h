@@ -37,8 +37,9 @@ class EngineGroup {
   Instant now() const { return now_; }
   collective::Engine& engine(Rank rank) { return *nodes_[rank].engine; }
 
-  // Submits on one rank, without letting time pass.
-  collective::Request& submit(Rank rank, const collective::OperationSpec& spec);
+  // Submits on one rank, without letting time pass. `place`: as in collective::Request.
+  collective::Request& submit(Rank rank, const collective::OperationSpec& spec,
+                              std::optional<std::uint64_t> place = {});
   // Submits on every rank the operation that `make` returns for it.
   std::vector<collective::Request*> submit_all(
       const std::function<collective::OperationSpec(Rank)>& make);

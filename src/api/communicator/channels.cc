@@ -79,21 +79,18 @@ Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t fir
   return *routes_.back();
 }
 
-Channel::Place Channels::take_place(const collective::OperationSpec& spec,
-                                    std::shared_ptr<WorkState>& behind) {
+Channel::Place Channels::take_place(const collective::OperationSpec& spec) {
   if (!collective::is_collective(spec.kind) || forked()) return {};
   if (routes_.size() == 1 && lanes() == 1) return {};
   const std::lock_guard lock(order_->mutex);
   const std::uint64_t place = order_->taken++;
-  if (near_ != nullptr) behind = near_->pass(spec, place);
+  if (near_ != nullptr) near_->pass(place);
   return place;
 }
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   Route& route = route_of(spec, 0);
-  std::shared_ptr<WorkState> behind;
-  const Channel::Place place = route.takes_places() ? Channel::Place() : take_place(spec, behind);
-  return behind != nullptr ? behind : route.start(spec, place);
+  return route.start(spec, route.takes_places() ? Channel::Place() : take_place(spec));
 }
 
 Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
@@ -103,9 +100,7 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          to_string(spec.kind));
   }
   Route& route = route_of(spec, 0);
-  std::shared_ptr<WorkState> behind;
-  const Channel::Place place = route.takes_places() ? Channel::Place() : take_place(spec, behind);
-  return behind != nullptr ? driving::Driver::wait(*behind) : route.run(spec, place);
+  return route.run(spec, route.takes_places() ? Channel::Place() : take_place(spec));
 }
 
 std::shared_ptr<WorkState> Channels::start_past_memory(const collective::OperationSpec& spec,

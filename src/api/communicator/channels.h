@@ -86,8 +86,11 @@ class Channels {
   // Starts a call for a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // The same, but never directly through memory. `place`: of a collective, among all of the
-  // communicator.
+  // The same as Route's functions, by the first route behind memory that takes the call. `place`:
+  // of a collective, among all of the communicator.
+  Route::StandIns hold_past_memory(const collective::OperationSpec& spec, Channel::Place place) {
+    return route_of(spec, past_memory()).hold(spec, place);
+  }
   std::shared_ptr<WorkState> start_past_memory(const collective::OperationSpec& spec,
                                                Channel::Place place);
   Result<CollectiveReport> run_past_memory(const collective::OperationSpec& spec,
@@ -132,9 +135,7 @@ class Channels {
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
   // Takes the place of a collective that does not go directly through memory. Returns nullopt if
   // the channel counts by itself: there is no other route.
-  // Sets `behind` to the call's work if it has to wait for calls before it (NearRoute::pass()).
-  Channel::Place take_place(const collective::OperationSpec& spec,
-                            std::shared_ptr<WorkState>& behind);
+  Channel::Place take_place(const collective::OperationSpec& spec);
 
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;

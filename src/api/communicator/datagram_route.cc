@@ -99,6 +99,16 @@ std::size_t DatagramRoute::slices(const OperationSpec& spec, Channel::Place plac
   return collective::SlicedCall::slices(spec, config.size, lanes_.size(), kSliceBytes);
 }
 
+Route::StandIns DatagramRoute::hold(const OperationSpec& spec, Channel::Place place) {
+  const std::size_t parts = slices(spec, place);
+  if (parts <= 1) return {first().hold(spec, place)};
+  const collective::SlicedCall sliced(spec, first().config().size, parts);
+  StandIns stand_ins;
+  for (std::size_t i = 0; i < parts; ++i)
+    stand_ins.push_back(lanes_[i]->hold(sliced.slice(i), place));
+  return stand_ins;
+}
+
 std::shared_ptr<WorkState> DatagramRoute::start(const OperationSpec& spec, Channel::Place place) {
   const std::size_t parts = slices(spec, place);
   if (parts <= 1) return first().start(spec, place);

@@ -27,6 +27,7 @@ class DatagramRoute final : public Route {
   const std::vector<std::unique_ptr<Channel>>& lanes() const { return lanes_; }
 
   bool takes(const collective::OperationSpec& /*spec*/) const override { return true; }
+  StandIns hold(const collective::OperationSpec& spec, Channel::Place place) override;
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   Result<CollectiveReport> run(const collective::OperationSpec& spec,

@@ -80,7 +80,7 @@ bool NearRoute::has_room() {
 
 Result<CollectiveReport> NearRoute::run(const Spec& spec, Channel::Place /*place*/) {
   const Instant submitted = driving::steady_now();
-  const std::uint64_t number = take_turn();
+  const std::uint64_t number = take_turn(spec);
   if (number == 0) return driving::Driver::wait(*enqueue(spec));
   auto outcome = perform(spec, number, submitted);
   end_turn();
@@ -91,16 +91,18 @@ std::shared_ptr<WorkState> NearRoute::start(const Spec& spec, Channel::Place /*p
   return enqueue(spec);
 }
 
-std::shared_ptr<WorkState> NearRoute::pass(const Spec& spec, std::uint64_t place) {
+void NearRoute::pass(std::uint64_t place) {
   // A rank that has ended no longer counts calls as its peers do.
-  if (ended_ != nullptr) return nullptr;
+  if (ended_ != nullptr) return;
   station_.go_elsewhere(number_of(place));
-  if (is_idle()) return nullptr;
-  if (!serving_ && !(serving_ = begin_serving())) return nullptr;
-  auto work = new_work(spec);
-  queue_.push_back({work, number_of(place), /*passes=*/true});
-  turned_.notify_all();
-  return work;
+  if (current_ != nullptr) hold(*current_, current_number_);
+  for (const Queued& queued : queue_) hold(queued.work->request.spec, queued.number);
+}
+
+// Call it under the lock, for calls in their order.
+void NearRoute::hold(const Spec& spec, std::uint64_t number) {
+  if (!held_.empty() && held_.back().number >= number) return;
+  held_.push_back({number, parent_.hold_past_memory(spec, place_of(number))});
 }
 
 // Call it under the lock.
@@ -109,19 +111,27 @@ std::uint64_t NearRoute::take_number() {
 }
 
 // Returns the call's number, or 0 if other calls come first.
-std::uint64_t NearRoute::take_turn() {
+std::uint64_t NearRoute::take_turn(const Spec& spec) {
   const std::lock_guard lock(order_->mutex);
   if (!is_idle()) return 0;
   taken_ = true;
-  return take_number();
+  current_ = &spec;
+  return current_number_ = take_number();
 }
 
 void NearRoute::end_turn() {
+  Held over;
   {
     const std::lock_guard lock(order_->mutex);
     taken_ = running_ = false;
+    current_ = nullptr;
+    if (!held_.empty() && held_.front().number == current_number_) {
+      over = std::move(held_.front());
+      held_.pop_front();
+    }
   }
   turned_.notify_all();
+  for (const auto& stand_in : over.stand_ins) driving::Driver::end(stand_in, Status());
 }
 
 std::shared_ptr<WorkState> NearRoute::enqueue(const Spec& spec) {
@@ -148,19 +158,6 @@ std::shared_ptr<WorkState> NearRoute::new_work(const Spec& spec) const {
   work->driver = parent_.datagrams().driver();
   work->request.submitted = driving::steady_now();
   return work;
-}
-
-// Starts a call that waited here for the calls before it. Calls behind it begin when it has
-// started, and do not wait for its end. Callbacks may come from here.
-void NearRoute::start_past(const Queued& queued) {
-  const collective::Request& request = queued.work->request;
-  const auto part = parent_.start_past_memory(
-      rest_of(request.spec, queued.number, request.submitted), place_of(queued.number));
-  part->call_when_done([work = queued.work, part] {
-    const Status& status = part->request.status;
-    conclude(*work, status.ok() ? Result<CollectiveReport>(part->request.report)
-                                : Result<CollectiveReport>(status));
-  });
 }
 
 // Called under the lock, with an empty queue. Returns false if no thread can be had.
@@ -199,16 +196,9 @@ void NearRoute::serve(const std::stop_token& stop) {
     }
     const Queued queued = std::move(queue_.front());
     queue_.pop_front();
-    if (queued.passes) {
-      passing_ = true;
-      lock.unlock();
-      start_past(queued);
-      lock.lock();
-      passing_ = false;
-      turned_.notify_all();
-      continue;
-    }
     taken_ = running_ = true;
+    current_ = &queued.work->request.spec;
+    current_number_ = queued.number;
     lock.unlock();
     auto outcome =
         perform(queued.work->request.spec, queued.number, queued.work->request.submitted);
@@ -236,14 +226,28 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
   // Some rank must do this call by datagrams. All of them take it to a communicator that has only
   // such calls, so that they come in the same order on all ranks.
   if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, number, submitted);
-  // A rank waits in another call of the same number, by datagrams. Both hear there how they differ,
-  // if they do.
-  if (outcome.way == near::Caller::Way::elsewhere)
-    return perform_over(parent_, spec, number, submitted);
+  if (outcome.way == near::Caller::Way::elsewhere) return follow(spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
                                     : Result<CollectiveReport>(outcome.status);
   tell_observers(spec, submitted, result);
   return result;
+}
+
+// A rank waits in another call of the same number, by datagrams. Both hear there how they differ,
+// if they do. A stand-in that held this call's place may have heard that already.
+Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t number,
+                                           Instant submitted) {
+  StandIns stand_ins;
+  {
+    const std::lock_guard lock(order_->mutex);
+    hold(spec, number);  // later calls may start there before this one does
+    if (!held_.empty()) stand_ins = held_.front().stand_ins;
+  }
+  auto outcome = perform_over(parent_, spec, number, submitted);
+  for (const auto& stand_in : stand_ins) {
+    if (auto heard = driving::Driver::wait(*stand_in); !heard.ok()) return heard;
+  }
+  return outcome;
 }
 
 // Metrics and traces count calls by the channel's driver, which must stand still for that. So this
@@ -282,7 +286,7 @@ Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
     turned_.wait(lock, [this] { return is_idle(); });
     if (ended_ != nullptr) return ended(parent_.rank(), ended_);
     taken_ = true;
-    number = take_number();
+    number = current_number_ = take_number();
   }
   auto region = caller_.allocate(bytes, number, driving::steady_now(), options_.join_timeout);
   stop_looking();
@@ -292,13 +296,25 @@ Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
 
 void NearRoute::cancel_queued() {
   std::deque<Queued> queued;
+  std::deque<Held> held;
   const char* how = driving::kDestroyed;
   {
     const std::lock_guard lock(order_->mutex);
     queued.swap(queue_);
+    if (!queued.empty()) {
+      const auto first = std::find_if(held_.begin(), held_.end(), [&](const Held& one) {
+        return one.number >= queued.front().number;
+      });
+      held.assign(std::make_move_iterator(first), std::make_move_iterator(held_.end()));
+      held_.erase(first, held_.end());
+    }
     if (ended_ != nullptr) how = ended_;
   }
-  for (const Queued& one : queued) conclude(*one.work, ended(parent_.rank(), how));
+  const Status status = ended(parent_.rank(), how);
+  for (const Held& one : held) {
+    for (const auto& stand_in : one.stand_ins) driving::Driver::end(stand_in, status);
+  }
+  for (const Queued& one : queued) conclude(*one.work, status);
 }
 
 void NearRoute::abort(const char* how) {

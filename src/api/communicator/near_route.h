@@ -35,11 +35,14 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   // datagrams, and ranks that are in it here hear of that.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
-  // The collective at this place takes another route. Ranks that are in one here at that place
-  // follow. Returns null if it may start at once. Else calls before it are here, and may yet have
-  // to take that route: then it starts behind them, and the returned work is done with it. Call
-  // this under the lock of the order.
-  std::shared_ptr<WorkState> pass(const collective::OperationSpec& spec, std::uint64_t place);
+  // No route has this one behind it.
+  StandIns hold(const collective::OperationSpec& /*spec*/, Channel::Place /*place*/) override {
+    return {};
+  }
+  // The collective at this place takes another route, and starts next. Ranks that are in one here
+  // at that place follow. Calls here that come before it may yet have to take its route, so their
+  // places are held there. Call this under the lock of the order.
+  void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Fails the current call and queued ones now. Their memory is then free.
   void abort(const char* how) override;
@@ -52,23 +55,27 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   struct Queued {
     std::shared_ptr<WorkState> work;
     std::uint64_t number = 0;
-    bool passes = false;  // takes another route
+  };
+  struct Held {
+    std::uint64_t number = 0;
+    StandIns stand_ins;
   };
 
   std::uint64_t take_number();
-  std::uint64_t take_turn();
+  std::uint64_t take_turn(const Spec& spec);
   void end_turn();
+  void hold(const Spec& spec, std::uint64_t number);
   Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
   Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
                                         Instant submitted);
+  Result<CollectiveReport> follow(const Spec& spec, std::uint64_t number, Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
   Status look(Rank& about);
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
   std::shared_ptr<WorkState> new_work(const Spec& spec) const;
-  void start_past(const Queued& queued);
   // Returns true if no call comes before the next one. Call it under the lock.
-  bool is_idle() const { return !taken_ && !passing_ && queue_.empty(); }
+  bool is_idle() const { return !taken_ && queue_.empty(); }
   bool begin_serving();
   void serve(const std::stop_token& stop);
   void cancel_queued();
@@ -86,10 +93,12 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   // Its lock protects the members below. A callback on the thread may end the communicator.
   const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
-  bool taken_ = false;    // a call is running
-  bool passing_ = false;  // a call that takes another route is being started
-  bool running_ = false;  // the running call is the thread's
-  bool serving_ = false;  // the thread looks at the queue
+  bool taken_ = false;             // a call is running
+  const Spec* current_ = nullptr;  // the running call, unless it is an allocation
+  std::uint64_t current_number_ = 0;
+  std::deque<Held> held_;  // in the order of their calls, none of which is over
+  bool running_ = false;   // the running call is the thread's
+  bool serving_ = false;   // the thread looks at the queue
   bool closed_ = false;
   const char* ended_ = nullptr;  // how it ended, if it was aborted
   std::deque<Queued> queue_;

@@ -41,6 +41,11 @@ class Route {
   // Returns true if the route itself takes the places of its calls from the CallOrder.
   virtual bool takes_places() const { return false; }
 
+  // Holds the place of a call that may yet take this route, so that later calls can start. Returns
+  // its stand-ins: a call that is started at the place replaces them; else Driver::end() ends them.
+  // Makes no callbacks.
+  using StandIns = std::vector<std::shared_ptr<WorkState>>;
+  virtual StandIns hold(const collective::OperationSpec& spec, Channel::Place place) = 0;
   // Starts a call for a caller that does not wait. `place`: as collective::Request::place. Any
   // thread, also in a callback.
   virtual std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,

@@ -27,6 +27,9 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
 
   // A small call loses more by its further hops than it gains by fewer bytes between sites.
   bool takes(const collective::OperationSpec& spec) const override;
+  StandIns hold(const collective::OperationSpec& spec, Channel::Place place) override {
+    return {parent_.datagrams().hold(collective::HierarchicalCall::stand_in(spec), place)};
+  }
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   void abort(const char* how) override;

@@ -83,8 +83,27 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
     queued_messages_.push_back(&request);
     return;
   }
+  if (take_over(now, request)) return;
   if (may_start && queued_.empty() && start(now, request)) return;
   queued_.push_back(&request);
+}
+
+// Returns false if no stand-in holds the request's place. It may begin although the memory of
+// finished operations is still being read: a stand-in has had none.
+bool Engine::take_over(Instant now, Request& request) {
+  if (!request.place) return false;
+  for (Request*& queued : queued_) {
+    if (!queued->spec.stands_in || queued->place != request.place) continue;
+    std::exchange(queued, &request)->finish(Status(), now);
+    return true;
+  }
+  for (const auto& operation : operations_) {
+    if (!operation->holds(*request.place)) continue;
+    operation->take_over(now, request);
+    payloads_open_ += request.payload != nullptr;
+    return true;
+  }
+  return false;
 }
 
 // Returns the number of the request's round, or nullopt if it is the next one.

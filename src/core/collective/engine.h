@@ -26,7 +26,8 @@ class Engine {
   // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones.
   // Messages (send/recv) do not wait. A request that fails its checks is done at once, and sends
   // nothing. If it is a collective, it still takes its place in the order and fails there, and
-  // peers are told. `request` must stay valid until done. With may_start = false it is queued in
+  // peers are told. A request whose place is held by a stand-in replaces it, and waits for nothing.
+  // `request` must stay valid until done. With may_start = false it is queued in
   // any case, and on_wake(now, false) does not start it, because memory of finished operations is
   // still being read.
   void submit(Instant now, Request& request, bool may_start = true);
@@ -69,6 +70,7 @@ class Engine {
 
  private:
   void enqueue(Instant now, Request& request, bool may_start);
+  bool take_over(Instant now, Request& request);
   bool start(Instant now, Request& request);
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number);
   Status agree_on_payload(Request& request);

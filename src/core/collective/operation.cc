@@ -29,6 +29,23 @@ Operation::Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& histor
       spread_(watcher) {}
 
 bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
+  return begin(now, request, number, nullptr);
+}
+
+bool Operation::holds(std::uint64_t place) const {
+  return request_ != nullptr && request_->spec.stands_in && request_->place == place &&
+         round_ != nullptr && !round_->ended;
+}
+
+void Operation::take_over(Instant now, Request& request) {
+  protocol::Round* const stand_in = std::exchange(round_, nullptr);
+  std::exchange(request_, nullptr)->finish(Status(), now);
+  (void)begin(now, request, stand_in->number, stand_in);
+}
+
+// `stand_in`: the open round that becomes the operation's, or null for a new one.
+bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t> number,
+                      protocol::Round* stand_in) {
   LEEWAY_ASSERT(free());
   request_ = &request;
   submitted_ = reduce_settled_ = request.submitted;
@@ -52,7 +69,8 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     reduced_taken_ = 0;
   }
   if (plan_.round.phase(FlowKind::spread).active) spread_.begin(plan_);
-  round_ = endpoint_.open_round(now, plan_.round, *this);
+  if (stand_in != nullptr) endpoint_.reopen_round(now, *stand_in, plan_.round);
+  round_ = stand_in != nullptr ? stand_in : endpoint_.open_round(now, plan_.round, *this);
   if (round_ == nullptr) {
     request_ = nullptr;
     return false;

@@ -30,6 +30,10 @@ class Operation final : public protocol::RoundClient {
   // Returns false if the protocol has no room for another open round. The request must have been
   // validated, or be forfeited. `number`: as RoundPlan::number.
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
+  // Returns true for a stand-in that holds this place of a collective.
+  bool holds(std::uint64_t place) const;
+  // The request replaces the stand-in, whose own request is done.
+  void take_over(Instant now, Request& request);
   bool performs(const Request& request) const { return request_ == &request; }
   // See Engine::end().
   void end(Instant now, const Status& status, const protocol::Blame& blame);
@@ -63,6 +67,8 @@ class Operation final : public protocol::RoundClient {
   void on_closed() override;
 
  private:
+  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number,
+             protocol::Round* stand_in);
   void release_reduced();
   void finish(Instant now, const Status& status);
   Instant payload_deadline() const;

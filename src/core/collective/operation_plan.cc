@@ -528,8 +528,7 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
   OperationSpec meeting = empty ? as_meeting(spec) : spec;
   if (by_one) meeting = as_sum(meeting, context.barrier);
   plan_halves(meeting, request.submitted, endpoint, context, plan);
-  if (empty) plan.round.tag = tag_of(spec);
-  plan.round.tag.operation = spec.kind;
+  plan.round.tag = tag_of(spec);
   plan.round.name = to_string(spec.kind);
 }
 

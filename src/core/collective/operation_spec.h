@@ -47,7 +47,7 @@ struct OperationSpec {
   // If set, the operation takes its number, and fails with this status before any data is sent.
   std::shared_ptr<const Status> forfeit{};
   // It only holds its place among the collectives of a channel, and is open until Engine::end().
-  // The call itself goes another way.
+  // The call itself goes another way, or takes the place later (Engine::submit()).
   bool stands_in = false;
   // As in wire::OperationTag: how the whole call goes. This operation is a part of it, or stands in
   // for it.

@@ -47,6 +47,11 @@ class Endpoint {
   // when limits::kOpenCollectivesMax collectives are open: try again later. Messages always have
   // room. The caller stores the pointer, then calls start(), from which callbacks may come.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
+  // Makes an operation of a stand-in that is open, at its number. Its client has a new plan for it,
+  // and calls start() next.
+  void reopen_round(Instant now, Round& round, const RoundPlan& plan) {
+    opening_.reopen(now, round, plan);
+  }
   void start(Instant now, Round& round);
   // Packets of the phase `kind` may have become available: a reduction finished a chunk of it, or
   // one was encoded.

@@ -12,11 +12,16 @@ Round* Opening::open(Instant now, const RoundPlan& plan, RoundClient& client) {
   Round* const round = state_.rounds.open(plan, client, now);
   if (round == nullptr) return nullptr;
   if (idle_before) busy_since_ = now;
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (plan.phases[k].active) set_up_flows(*round, static_cast<FlowKind>(k));
-  }
+  set_up_flows(*round);
   ++state_.counters.rounds_opened;
   return round;
+}
+
+void Opening::reopen(Instant now, Round& round, const RoundPlan& plan) {
+  LEEWAY_ASSERT(!round.ended && !plan.point_to_point());
+  state_.timers.disarm_round(round);
+  round.reset(round.number, plan, round.client, state_.config.size, now);
+  set_up_flows(round);
 }
 
 void Opening::announce(Instant now, Round& round) {
@@ -74,6 +79,12 @@ void Opening::start_talking(Instant now, Round& message) {
   const Rank peer = message.plan->point_peer;
   state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout());
   liveness_.watch(now, peer);
+}
+
+void Opening::set_up_flows(Round& round) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (round.plan->phases[k].active) set_up_flows(round, static_cast<FlowKind>(k));
+  }
 }
 
 void Opening::set_up_flows(Round& round, FlowKind kind) {

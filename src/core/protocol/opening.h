@@ -14,6 +14,8 @@ class Opening {
 
   // As Endpoint::open_round().
   Round* open(Instant now, const RoundPlan& plan, RoundClient& client);
+  // As Endpoint::reopen_round().
+  void reopen(Instant now, Round& round, const RoundPlan& plan);
   // Begins to send and to wait.
   void announce(Instant now, Round& round);
   // Removes rounds that have ended. Messages that waited for them may talk.
@@ -24,6 +26,7 @@ class Opening {
  private:
   void start_towards(Round& round, Rank peer);
   void start_talking(Instant now, Round& message);
+  void set_up_flows(Round& round);
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);

@@ -40,6 +40,8 @@ bool Contents::list(const Round& round) {
   if (round.plan->in_pairs())
     wire::tell_pair(round.plan->pair_sends[peer_], round.plan->pair_receives[peer_], entry.tag);
   const auto settled = [&](FlowKind kind) {
+    // The operation may yet come here, and then it wants the flow.
+    if (round.plan->stands_in) return false;
     if (!round.plan->phase(kind).active) return true;
     const ReceiveFlow& flow = round.receive(kind, peer_);
     // WIRE 3.4: a peer that has left is not asked to say so again.

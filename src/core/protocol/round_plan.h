@@ -69,8 +69,8 @@ struct RoundPlan {
   // Number that a collective takes; nullopt takes the next one. Numbers that are skipped belong to
   // collectives that went another way on this rank.
   std::optional<std::uint32_t> number;
-  // The round only holds the place of an operation that goes another way or is refused here. It has
-  // no flows, and is open until end_stand_in().
+  // The round only holds the place of an operation that goes another way, may yet come, or is
+  // refused here. It has no flows, and is open until end_stand_in() or reopen_round().
   bool stands_in = false;
   // The result needs every rank, including ranks with which this one exchanges no packets. That is
   // so in an all_reduce of few owners.

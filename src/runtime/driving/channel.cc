@@ -97,6 +97,14 @@ std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec,
   return work;
 }
 
+std::shared_ptr<WorkState> Channel::hold(collective::OperationSpec spec, Place place) {
+  spec.stands_in = true;
+  spec.options.delivery.deadline = no_deadline;
+  auto work = work_of(spec, place);
+  if (!work->done) driver_->note({.channel = this, .work = work});
+  return work;
+}
+
 void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   active_.push_back(work);
   if (!failure_.ok()) {

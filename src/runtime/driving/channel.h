@@ -84,6 +84,10 @@ class Channel final : private MemoryWatcher {
   // For a caller that does something else meanwhile: another thread drives. Operations of one
   // thread begin in the order of its calls to run(), submit() and start().
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
+  // Holds the place of a collective by a stand-in, until an operation of that place begins, or
+  // Driver::end(). It begins before all operations that are started later, when the driver next
+  // looks, so no callback is made from here.
+  std::shared_ptr<WorkState> hold(collective::OperationSpec spec, Place place);
   // Call it when calls of these ranks over another way begin to wait for peers (`on`), or stop
   // waiting. While they wait, a peer that is silent for the peer time-out is dead, as if an
   // operation of this channel waited.

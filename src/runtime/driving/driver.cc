@@ -180,11 +180,7 @@ void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status,
 // In each step the thread that has the role looks for operations that were started, and once more
 // when it has given up the role.
 void Driver::take_up(Started started) {
-  {
-    const std::lock_guard lock(started_mutex_);
-    started_.push_back(std::move(started));
-    any_started_ = true;
-  }
+  note(std::move(started));
   if (role_.acquire_if_free()) {
     step(steady_now());
     release();
@@ -192,6 +188,12 @@ void Driver::take_up(Started started) {
   } else if (blocked_) {
     transport_->wake();
   }
+}
+
+void Driver::note(Started started) {
+  const std::lock_guard lock(started_mutex_);
+  started_.push_back(std::move(started));
+  any_started_ = true;
 }
 
 void Driver::admit_started(Instant now) {

@@ -170,6 +170,7 @@ class Driver final {
   // passing.
   void start(Channel& channel, std::shared_ptr<WorkState> work);
   void take_up(Started started);
+  void note(Started started);
   void admit_started(Instant now);
   void end_started(Instant now, const Started& ending);
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <future>
 #include <random>
 #include <thread>
 #include <utility>
@@ -161,6 +163,109 @@ TEST_F(NearWays, MixWithCallsByDatagramsInAnyOrder) {
   });
   EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
   EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
+}
+
+// A rank that is late for an exact call in memory. The calls behind it are by datagrams.
+struct LateRank {
+  explicit LateRank(Group& all) : group(all) {
+    for (auto& one : exact) one.assign(1000, 1.0f);
+    for (auto& one : lossy) one.assign(1000, 1.0f);
+  }
+  Work start_exact(std::size_t rank) {
+    return group[rank]->all_reduce_async(std::span(exact[rank]), {.delivery = leeway::exact(10s)});
+  }
+  // Returns the report of a call whose deadline ends long before the exact one's.
+  Result<CollectiveReport> run_lossy(std::size_t rank) {
+    return group[rank]->all_reduce(std::span(lossy[rank]), {.op = ReduceOp::avg,
+                                                            .delivery = best_effort(50ms),
+                                                            .spread = Delivery::Kind::best_effort});
+  }
+  void tell_over() {
+    if (--waiting == 0) over.set_value();
+  }
+
+  Group& group;
+  std::array<std::vector<float>, 3> exact, lossy;
+  std::atomic<int> waiting{2};
+  std::promise<void> over;  // ranks 0 and 1 are through their lossy calls
+};
+
+TEST_F(NearWays, ALossyCallDoesNotWaitForOneInMemory) {
+  Group group = near_group(3);
+  LateRank late(group);
+  on_each(3, [&](std::size_t rank) {
+    if (rank == 2) late.over.get_future().wait();
+    Work exact = late.start_exact(rank);
+    const auto report = late.run_lossy(rank);
+    ASSERT_TRUE(report.ok()) << report.status().c_str();
+    if (rank != 2) {
+      EXPECT_TRUE(report->deadline_cut);
+      EXPECT_GE(report->times.total, 50ms);
+      EXPECT_FALSE(exact.done());
+      late.tell_over();
+    }
+    EXPECT_TRUE(exact.wait().ok());
+    EXPECT_EQ(late.exact[rank].back(), 3.0f);
+  });
+  expect_sums(group);
+}
+
+// The rank with a payload source is by datagrams in the call that the late rank holds up. Its data
+// comes to ranks that cannot be there yet.
+TEST_F(NearWays, ACallThatFollowsOneByDatagramsMayComeAfterLaterOnes) {
+  Group group = near_group(3);
+  LateRank late(group);
+  std::array<std::vector<float>, 3> values;
+  for (auto& one : values) one.assign(50'000, 2.0f);
+  collective::HostPayload payload(collective::HostTensors{
+      .input = std::span(std::as_const(values[1])), .output = std::span(values[1])});
+  on_each(3, [&](std::size_t rank) {
+    if (rank == 2) late.over.get_future().wait();
+    Work exact = late.start_exact(rank);
+    CollectiveOptions options;
+    if (rank == 1) {
+      options.source = &payload;
+      options.sink = &payload;
+    }
+    Work second = group[rank]->all_reduce_async(
+        TensorView(rank == 1 ? nullptr : values[rank].data(), values[rank].size(), DataType::f32),
+        options);
+    if (rank == 1) {
+      for (const PayloadChunk& chunk : payload.chunks()) payload.encode(chunk);
+      group[1]->notify_payload();
+    }
+    EXPECT_TRUE(late.run_lossy(rank).ok());
+    if (rank != 2) late.tell_over();
+    while (rank == 1 && !second.done()) {
+      if (payload.use()) group[1]->notify_payload();
+      std::this_thread::yield();
+    }
+    const auto report = second.wait();
+    EXPECT_TRUE(report.ok()) << report.status().c_str();
+    EXPECT_TRUE(exact.wait().ok());
+    EXPECT_EQ(values[rank].back(), 6.0f);
+  });
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 1u);
+  expect_sums(group);
+}
+
+TEST_F(NearWays, RanksThatDifferHearItAlsoBehindACallInMemory) {
+  Group group = near_group(3);
+  LateRank late(group);
+  on_each(3, [&](std::size_t rank) {
+    if (rank == 2) late.over.get_future().wait();
+    Work exact = late.start_exact(rank);
+    std::vector<float> values(1000, 1.0f);
+    Work second = group[rank]->all_reduce_async(
+        std::span(values), {.codec = rank == 1 ? Codec::fp8_e4m3 : Codec::native});
+    EXPECT_TRUE(late.run_lossy(rank).ok());
+    if (rank != 2) late.tell_over();
+    const Status status = second.wait().status();
+    EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
+    EXPECT_THAT(status.c_str(), HasSubstr("all_reduce #1: "));
+    EXPECT_TRUE(exact.wait().ok());
+  });
+  expect_sums(group);
 }
 
 // A call in which one of two ranks encodes elsewhere. That rank's call goes by datagrams, and the
