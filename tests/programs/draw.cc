@@ -50,6 +50,9 @@ Program frame(std::uint64_t seed, const Limits& limits) {
   return program;
 }
 
+// A second more than judge.cc allows a call to be late.
+constexpr std::uint32_t kLateUs = 4'000'000;
+
 class Maker {
  public:
   Maker(const Program& frame, const Limits& limits)
@@ -78,6 +81,8 @@ class Maker {
         messages();
       } else if (what < 48) {
         wrong();
+      } else if (what == 52) {
+        pause(soon());
       } else if (what == 53) {
         mismatch();
       } else if (what == 54) {
@@ -89,6 +94,7 @@ class Maker {
       } else {
         collective();
       }
+      if (is_late() && i == length / 2) be_late();
       if (rude && i == length / 2) disturb();
       if (leaves() && i == length / 2) leave();
     }
@@ -165,8 +171,8 @@ class Maker {
   }
   void add(Step one) { program_.steps.push_back(std::move(one)); }
 
-  void collective() {
-    const int comm = some_comm(false);
+  void collective() { collective(some_comm(false)); }
+  void collective(int comm) {
     Step one = step(dice_.one_in(4) ? Kind::all_reduce : static_cast<Kind>(dice_.below(9)), comm);
     one.type = dice_.one_in(2) ? DataType::f32 : static_cast<DataType>(dice_.below(kDataTypeCount));
     one.op = dice_.one_in(2) ? ReduceOp::sum : static_cast<ReduceOp>(dice_.below(kReduceOpCount));
@@ -263,6 +269,34 @@ class Maker {
     one.count = 1 + count();
     one.difference = static_cast<Difference>(dice_.below(kDifferences));
     add(std::move(one));
+  }
+
+  int pause(std::uint32_t length_us) {
+    const int comm = some_comm(true);
+    Step one = step(Kind::pause, comm);
+    one.who = 1u << dice_.below(at(comm).members.size());
+    one.after_us = length_us;
+    add(std::move(one));
+    return comm;
+  }
+
+  // With --cut, a rank of one program in 256 is late for exact calls, by more than calls may be
+  // late behind their own deadlines. These calls do not hold up the deadlines of those behind them.
+  bool is_late() const { return limits_.cut && program_.seed % 256 == 0; }
+  void be_late() {
+    const int comm = pause(kLateUs);
+    for (int i = dice_.between(1, 3); i > 0; --i) {
+      collective(comm);
+      Step& one = program_.steps.back();
+      one.delivery = Delivery::Kind::exact;
+      one.confirm_use = false;
+      one.cuts_us = {};
+      for (Way& way : one.ways) way = {Way::How::waited, 20};
+    }
+    collective(comm);
+    Step& one = program_.steps.back();
+    cut(one);
+    one.ways = {};
   }
 
   void fork() {

@@ -153,6 +153,9 @@ bool Player::perform(const Step& step) {
                 std::to_string(rank) + " of " + std::to_string(size));
   const bool among = (step.who >> rank & 1) != 0;
   switch (step.kind) {
+    case Kind::pause:
+      if (among) std::this_thread::sleep_for(std::chrono::microseconds(step.after_us));
+      return true;
     case Kind::split:
     case Kind::create:
     case Kind::shrink:

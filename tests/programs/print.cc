@@ -177,6 +177,10 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
       return among ? format("if (fork() == 0) _exit(c[%d]->barrier().ok());", step.comm) : "";
     case Kind::leave:
       return among ? "kill(getpid(), SIGKILL);" + later_text(step) : "";
+    case Kind::pause:
+      return among ? format("std::this_thread::sleep_for(std::chrono::microseconds(%u));",
+                            step.after_us)
+                   : "";
     case Kind::sync:
       return "meet.arrive_and_wait();";
     default:

@@ -15,7 +15,7 @@ std::string_view to_string(Kind kind) {
       "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",   "gather",
       "scatter",    "all_to_all",     "barrier",    "message",   "exchange", "wrong",
       "mismatch",   "split",          "create",     "shrink",    "allocate", "destroy",
-      "abort",      "sync",           "fork",       "leave"};
+      "abort",      "sync",           "fork",       "leave",     "pause"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -58,6 +58,7 @@ enum class Kind : std::uint8_t {
   sync,      // ranks wait for each other by means of their own
   fork,      // the ranks of `who` fork a child, whose calls all say so
   leave,     // the ranks of `who` exit, in the middle of all; processes only
+  pause,     // the ranks of `who` do nothing for `after_us`
 };
 std::string_view to_string(Kind kind);
 constexpr bool is_collective(Kind kind) {
@@ -142,7 +143,7 @@ struct Step {
   // a deadline that never comes.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
   // For abort and leave: microseconds from the rank's coming to the step until the event, which
-  // falls into what the rank does next.
+  // falls into what the rank does next. For pause: its length.
   std::uint32_t after_us = 0;
   bool may_fail = false;  // a rank left its communicator, or may have
 

@@ -267,7 +267,7 @@ def drawn(args, seed):
         if step["type"] not in TYPES:
             step["type"] = "f32"
     # A rank that leaves is not for c10d, whose works then raise what the backend likes.
-    program["steps"] = [step for step in program["steps"] if step["kind"] not in ("wrong", "sync", "abort", "fork", "leave", "allocate")
+    program["steps"] = [step for step in program["steps"] if step["kind"] not in ("wrong", "sync", "abort", "fork", "leave", "pause", "allocate")
                         and not (step["kind"] == "destroy" and step["who"] != 0xFF)]
     return program
 
