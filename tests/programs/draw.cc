@@ -289,6 +289,7 @@ class Maker {
       collective(comm);
       Step& one = program_.steps.back();
       one.delivery = Delivery::Kind::exact;
+      one.spread = Delivery::Kind::exact;
       one.confirm_use = false;
       one.cuts_us = {};
       for (Way& way : one.ways) way = {Way::How::waited, 20};

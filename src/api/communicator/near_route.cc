@@ -30,6 +30,12 @@ std::atomic<int> arenas{0};
 // Time that the thread stays with nothing to do.
 constexpr std::chrono::milliseconds kThreadLingers(100);
 
+// Time between looks at the calls behind one that goes by datagrams.
+constexpr std::chrono::milliseconds kLooksEvery(20);
+
+// Looks of a wait (near::Surroundings) after which it is long.
+constexpr int kLooksOfALongWait = 5;
+
 Status ended(Rank self, const char* how) {
   return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{self}, how);
 }
@@ -200,22 +206,25 @@ void NearRoute::serve(const std::stop_token& stop) {
     current_ = &queued.work->request.spec;
     current_number_ = queued.number;
     lock.unlock();
-    auto outcome =
-        perform(queued.work->request.spec, queued.number, queued.work->request.submitted);
+    auto outcome = perform(queued.work->request.spec, queued.number, queued.work->request.submitted,
+                           queued.overdue);
     end_turn();
-    conclude(*queued.work, std::move(outcome));
+    if (queued.overdue.ok()) conclude(*queued.work, std::move(outcome));
     lock.lock();
   }
   lock.unlock();
   cancel_queued();
 }
 
+// `overdue`: as in Queued. Such a call has only to be given up, so that peers hear of it.
 Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t number,
-                                            Instant submitted) {
+                                            Instant submitted, const Status& overdue) {
   CollectiveReport report;
   const StatusCode state = parent_.datagrams().state();
   near::Caller::Outcome outcome;
-  if (state == StatusCode::kOk) {
+  if (!overdue.ok()) {
+    outcome = caller_.refuse(spec, number, overdue, kNoRank);
+  } else if (state == StatusCode::kOk) {
     outcome = caller_.run(spec, number, submitted, report);
   } else {  // for example, a peer is dead
     Rank about = kNoRank;
@@ -264,18 +273,40 @@ void NearRoute::tell_observers(const Spec& spec, Instant submitted,
 
 Result<CollectiveReport> NearRoute::perform_over(Channels& channels, const Spec& spec,
                                                  std::uint64_t number, Instant submitted) {
-  return channels.run_past_memory(rest_of(spec, number, submitted), place_of(number));
+  const auto work = channels.start_past_memory(rest_of(spec, number, submitted), place_of(number));
+  while (!driving::Driver::wait_for(*work, kLooksEvery)) end_overdue();
+  return std::move(*work).outcome();
 }
 
-// A wait is long. The datagrams' channel finds out which peers are dead, as for a call of its own.
+// Ends calls whose deadlines have passed behind the current one. Their places stay in the queue.
+void NearRoute::end_overdue() {
+  const std::lock_guard lock(order_->mutex);
+  const Instant now = driving::steady_now();
+  for (Queued& queued : queue_) {
+    const collective::Request& request = queued.work->request;
+    const Duration length = request.spec.options.delivery.deadline;
+    if (!queued.overdue.ok() || length > no_deadline / 4 || now < request.submitted + length)
+      continue;
+    queued.overdue = station_.overdue_behind({.name = to_string(request.spec.kind),
+                                              .call = queued.number,
+                                              .deadline = request.submitted + length,
+                                              .length = length});
+    driving::Driver::finish_later(queued.work, queued.overdue);
+  }
+}
+
+// When a wait is long, the datagrams' channel finds out which peers are dead, as for a call of its
+// own.
 Status NearRoute::look(Rank& about) {
+  end_overdue();
   Channel& channel = parent_.datagrams();
-  if (!std::exchange(watches_, true)) channel.watch_peers(true);
+  if (++looks_ < kLooksOfALongWait) return Status();
+  if (looks_ == kLooksOfALongWait) channel.watch_peers(true);
   return channel.state() == StatusCode::kOk ? Status() : channel.status(&about);
 }
 
 void NearRoute::stop_looking() {
-  if (std::exchange(watches_, false)) parent_.datagrams().watch_peers(false);
+  if (std::exchange(looks_, 0) >= kLooksOfALongWait) parent_.datagrams().watch_peers(false);
 }
 
 Result<std::shared_ptr<near::Region>> NearRoute::allocate(std::size_t bytes) {
@@ -314,7 +345,9 @@ void NearRoute::cancel_queued() {
   for (const Held& one : held) {
     for (const auto& stand_in : one.stand_ins) driving::Driver::end(stand_in, status);
   }
-  for (const Queued& one : queued) conclude(*one.work, status);
+  for (const Queued& one : queued) {
+    if (one.overdue.ok()) conclude(*one.work, status);
+  }
 }
 
 void NearRoute::abort(const char* how) {

@@ -55,6 +55,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   struct Queued {
     std::shared_ptr<WorkState> work;
     std::uint64_t number = 0;
+    Status overdue = Status();  // its outcome, if its deadline passed in the queue
   };
   struct Held {
     std::uint64_t number = 0;
@@ -65,11 +66,13 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   std::uint64_t take_turn(const Spec& spec);
   void end_turn();
   void hold(const Spec& spec, std::uint64_t number);
-  Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
+  Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted,
+                                   const Status& overdue = Status());
   Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, std::uint64_t number,
                                         Instant submitted);
   Result<CollectiveReport> follow(const Spec& spec, std::uint64_t number, Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
+  void end_overdue();
   Status look(Rank& about);
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
@@ -88,7 +91,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   near::Station station_;
   // Used by the thread that runs a call.
   near::Caller caller_;
-  bool watches_ = false;
+  int looks_ = 0;  // in the current wait
 
   // Its lock protects the members below. A callback on the thread may end the communicator.
   const std::shared_ptr<CallOrder> order_;

@@ -167,14 +167,25 @@ void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   advance();
 }
 
-// On each tier calls follow one another, and so do the legs of a call.
+// On each tier calls follow one another, and so do the legs of a call. A lossy call must not wait,
+// since its deadline comes whatever other calls do: it passes those before it, and the places of
+// their legs are held.
 std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {
     const auto tier = static_cast<Tier>(t);
+    std::vector<Starting> waiting;  // legs whose places have to be held for the next leg
+    bool all_through = true;
     for (const std::shared_ptr<Call>& call : calls_) {
-      while (auto* const leg = call->hops.next(tier, now)) starting.push_back({call, leg});
-      if (!call->hops.through(tier)) break;
+      const bool may_begin = all_through || call->hops.lossy();
+      while (auto* const leg = may_begin ? call->hops.next(tier, now) : nullptr) {
+        for (const Starting& one : std::exchange(waiting, {})) {
+          if (!std::exchange(one.leg->held, true)) starting.push_back(one);
+        }
+        starting.push_back({call, leg});
+      }
+      for (auto& leg : call->hops.not_begun(tier)) waiting.push_back({call, &leg, true});
+      all_through &= call->hops.through(tier);
     }
   }
   return starting;
@@ -193,6 +204,10 @@ void SiteRoute::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done)
 void SiteRoute::begin(const Starting& starting) {
   collective::HierarchicalCall::Leg& leg = *starting.leg;
   Channels& channels = *tiers_[static_cast<std::size_t>(leg.tier)];
+  if (starting.holds) {
+    (void)channels.hold_past_memory(leg.spec, leg.place);
+    return;
+  }
   auto work = channels.start_past_memory(leg.spec, leg.place);
   WorkState& state = *work;
   Status failure;

@@ -58,6 +58,7 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   struct Starting {
     std::shared_ptr<Call> call;
     collective::HierarchicalCall::Leg* leg;
+    bool holds = false;  // only its place is held
   };
 
   void advance();

@@ -25,13 +25,15 @@ Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions&
   return exchanges_.back()->request;
 }
 
-bool AutomaticCodec::on_start(const Request& request) {
+bool AutomaticCodec::is_exchange(const Request& request) const {
+  return std::any_of(exchanges_.begin(), exchanges_.end(),
+                     [&](const auto& exchange) { return &exchange->request == &request; });
+}
+
+void AutomaticCodec::on_start(const Request& request) {
   for (const auto& exchange : exchanges_) {
-    if (&exchange->request != &request) continue;
-    hand_over(*exchange);
-    return true;
+    if (&exchange->request == &request) hand_over(*exchange);
   }
-  return false;
 }
 
 // Adds to the exchange's sums and does not replace them: a start that finds no room is tried again.

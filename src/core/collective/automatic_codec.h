@@ -28,10 +28,10 @@ class AutomaticCodec {
   // exchange().
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
+  bool is_exchange(const Request& request) const;
   // Called when any request is about to start. An exchange takes along the statistics gathered
-  // until now, which may be long after it was submitted. Returns true if the request is an
-  // exchange.
-  bool on_start(const Request& request);
+  // until now, which may be long after it was submitted.
+  void on_start(const Request& request);
 
   // Returns true if the choice for this reduction is known: the exchange one period before it is
   // done.

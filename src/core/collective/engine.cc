@@ -4,8 +4,16 @@
 #include <utility>
 
 #include "collective/message_group.h"
+#include "protocol/awaited.h"
 
 namespace leeway::collective {
+namespace {
+
+Instant deadline_of(const Request& request) {
+  return overdue_at(request.submitted, request.spec.options.delivery.deadline);
+}
+
+}  // namespace
 
 Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
                MemoryWatcher* watcher)
@@ -86,6 +94,31 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   if (take_over(now, request)) return;
   if (may_start && queued_.empty() && start(now, request)) return;
   queued_.push_back(&request);
+  queued_until_ = std::min(queued_until_, deadline_of(request));
+}
+
+// A queued request ends at its deadline, too. As one that is refused, it still takes its place.
+void Engine::end_overdue(Instant now) {
+  std::erase_if(forfeits_, [](const auto& forfeit) { return forfeit->done; });
+  if (now < queued_until_) return;
+  queued_until_ = Instant::infinite_future();
+  for (Request*& queued : queued_) {
+    Request& request = *queued;
+    if (request.spec.forfeit != nullptr || automatic_.is_exchange(request)) continue;
+    if (now < deadline_of(request)) {
+      queued_until_ = std::min(queued_until_, deadline_of(request));
+      continue;
+    }
+    const protocol::EndpointConfig& config = endpoint_.config();
+    const Status overdue = protocol::overdue_behind(
+        now, config.self, to_string(request.spec.kind), request.spec.options.delivery.deadline,
+        endpoint_.rounds().collectives(), endpoint_.state().links, config.names);
+    forfeits_.push_back(std::make_unique<Request>(request));
+    queued = forfeits_.back().get();
+    queued->spec.forfeit = std::make_shared<const Status>(overdue);
+    queued->payload.reset();
+    request.finish(overdue, now);
+  }
 }
 
 // Returns false if no stand-in holds the request's place. It may begin although the memory of
@@ -140,10 +173,10 @@ bool Engine::start(Instant now, Request& request) {
                    now);
     return true;
   }
-  const bool exchange = automatic_.on_start(request);
+  automatic_.on_start(request);
   if (!begin(now, request, number)) return false;
   // The exchange and the call that it precedes have the same place.
-  if (exchange && number) ++*unplaced_;
+  if (number && automatic_.is_exchange(request)) ++*unplaced_;
   payloads_open_ += request.payload != nullptr;
   return true;
 }
@@ -230,6 +263,7 @@ void Engine::post_message(Instant now, Request& request) {
 
 void Engine::on_wake(Instant now, bool may_start) {
   endpoint_.on_wake(now);
+  if (!queued_.empty()) end_overdue(now);
   while (may_start && !queued_.empty() && start(now, *queued_.front())) queued_.pop_front();
   for (; may_start && !queued_messages_.empty(); queued_messages_.pop_front())
     start_message(now, *queued_messages_.front());

@@ -46,7 +46,7 @@ class Engine {
   std::optional<Instant> next_wake() const;
   // The same as next_wake(), but the infinite future if there is nothing to wake for.
   Instant wake_at() const {
-    const Instant at = std::min(endpoint_.wake_at(), any_source_.wake_at());
+    const Instant at = std::min({endpoint_.wake_at(), any_source_.wake_at(), queued_until_});
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
   }
 
@@ -71,6 +71,7 @@ class Engine {
  private:
   void enqueue(Instant now, Request& request, bool may_start);
   bool take_over(Instant now, Request& request);
+  void end_overdue(Instant now);
   bool start(Instant now, Request& request);
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number);
   Status agree_on_payload(Request& request);
@@ -90,7 +91,10 @@ class Engine {
   estimate::LinkHistory history_;
   AutomaticCodec automatic_;
   std::vector<std::unique_ptr<Operation>> operations_;
-  std::deque<Request*> queued_;  // collectives
+  std::deque<Request*> queued_;                        // collectives
+  Instant queued_until_ = Instant::infinite_future();  // no deadline of theirs is earlier
+  // They take the places of queued requests whose deadlines have passed.
+  std::vector<std::unique_ptr<Request>> forfeits_;
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
   std::deque<Request*> queued_messages_;

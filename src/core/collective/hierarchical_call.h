@@ -58,12 +58,19 @@ class HierarchicalCall {
     OperationSpec spec;
     std::uint64_t place = 0;  // among all legs of its tier, whatever other ranks call
     bool tallies = false;  // carries no elements, but counts of those missing in a site's results
+    bool held = false;     // for the driver of the call: a stand-in holds its place
   };
+  bool lossy() const { return spec_.options.delivery.kind != Delivery::Kind::exact; }
   // Returns the next leg of the tier if it may begin. Returns null if it may not yet, or if there
   // is none. The leg's deadline counts from now.
   Leg* next(Tier tier, Instant now);
   // Returns true if no leg of the tier is left to begin.
   bool through(Tier tier) const;
+  // Returns the legs of the tier that are left to begin.
+  std::span<Leg> not_begun(Tier tier) {
+    const auto t = static_cast<std::size_t>(tier);
+    return std::span(legs_[t]).subspan(next_[t]);
+  }
   // Tells the call that the leg is over, and that its memory is free.
   void on_done(const Leg& leg, const Request& request, Instant now);
   // Tells the call that it cannot go on. Legs that have not begun then only take their places.
@@ -87,7 +94,6 @@ class HierarchicalCall {
     bool across_done = false;
   };
 
-  bool lossy() const { return spec_.options.delivery.kind != Delivery::Kind::exact; }
   std::size_t per_site() const { return static_cast<std::size_t>(sites_.ranks_per_site()); }
   ConstTensorView input(std::size_t offset, std::size_t count) const;
   TensorView output(std::size_t offset, std::size_t count) const;

@@ -94,6 +94,23 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
                        half);
 }
 
+Status overdue_behind(Instant now, Rank self, const char* name, Duration deadline,
+                      std::span<Round* const> open, std::span<const Link> links,
+                      std::span<const Rank> names) {
+  std::array<char, 64> why{"waits for those before it"};
+  if (!open.empty()) {
+    const Round& oldest = *open.front();
+    if (const Rank peer = longest_silent(now, self, oldest, links).peer; peer != kNoRank) {
+      std::snprintf(why.data(), why.size(), "waits for #%u, and that for rank %u",
+                    oldest.number_said(), known_as(names, peer));
+    }
+  }
+  return Status::error(StatusCode::kDeadlineExceeded,
+                       "rank %u: %s: Timed out (deadline %s): %zu calls are open, and it %s",
+                       known_as(names, self), name, in_milliseconds(deadline).data(), open.size(),
+                       why.data());
+}
+
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
                   std::span<const Rank> names) {
   const ReceiveFlow& flow = round.receive(kind, peer);

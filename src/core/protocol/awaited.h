@@ -31,6 +31,12 @@ Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<con
 // that peers had time to answer.
 Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
+// Error for a collective whose deadline passed before it could be opened. It names the rank for
+// which the oldest of those that are open waits.
+Status overdue_behind(Instant now, Rank self, const char* name, Duration deadline,
+                      std::span<Round* const> open, std::span<const Link> links,
+                      std::span<const Rank> names);
+
 // Error for a deadline that has passed. It names the absent rank, or otherwise the rank that has
 // been silent longest.
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,

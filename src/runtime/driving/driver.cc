@@ -177,6 +177,13 @@ void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status,
     driver->take_up({.work = work, .outcome = status, .blame = blame});
 }
 
+void Driver::finish_later(const std::shared_ptr<WorkState>& work, const Status& status) {
+  const std::shared_ptr<Driver> driver = work->driver.lock();
+  if (driver == nullptr) return;
+  driver->note({.work = work, .outcome = status, .of_channel = false});
+  driver->ring();
+}
+
 // In each step the thread that has the role looks for operations that were started, and once more
 // when it has given up the role.
 void Driver::take_up(Started started) {
@@ -214,6 +221,11 @@ void Driver::admit_started(Instant now) {
 }
 
 void Driver::end_started(Instant now, const Started& ending) {
+  if (!ending.of_channel) {
+    ending.work->request.finish(ending.outcome, now);
+    ending.work->publish(callbacks_);
+    return role_.announce(ending.work->done);
+  }
   for (Channel* const channel : channels_) {
     const auto& active = channel->active_;
     if (std::find(active.begin(), active.end(), ending.work) != active.end())

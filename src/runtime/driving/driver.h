@@ -85,6 +85,9 @@ class Driver final {
   // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
   // calls its callbacks. Must not be called by a thread that has the role.
   static void finish(WorkState& work);
+  // The same, but the driving thread does so: callers may hold locks that callbacks take. Any
+  // thread.
+  static void finish_later(const std::shared_ptr<WorkState>& work, const Status& status);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
   // thread; it does not wait.
   static void end(const std::shared_ptr<WorkState>& work, const Status& status,
@@ -156,6 +159,7 @@ class Driver final {
     std::shared_ptr<WorkState> work;
     Status outcome;
     protocol::Blame blame;
+    bool of_channel = true;
   };
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,

@@ -32,7 +32,7 @@ constexpr int kYields = 200;
 constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 
 // From kLookEvery on, and at that interval, a waiting rank asks whether its peers live.
-constexpr Duration kLookEvery = std::chrono::milliseconds(100);
+constexpr Duration kLookEvery = std::chrono::milliseconds(20);
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -200,8 +200,8 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
   return now >= terms.deadline ? overdue(terms, goal) : Status();
 }
 
-// Blames the rank that is farthest behind.
-Status Station::overdue(const Terms& terms, const Goal& goal) {
+// Returns kNoRank if all have come.
+Rank Station::farthest_behind(const Goal& goal) const {
   Rank last = kNoRank;
   std::uint64_t least = goal.progress;
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
@@ -210,12 +210,31 @@ Status Station::overdue(const Terms& terms, const Goal& goal) {
     least = come;
     last = peer;
   }
-  if (last == kNoRank) return Status();  // the rank came in the last moment
-  culprit_ = kNoRank;
+  return last;
+}
+
+Status Station::timed_out(const Terms& terms, Rank last) const {
+  const bool begun = arena_.line(last).progress.load() >= progress_of(terms.call, 0);
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%llu: Timed out (%s): rank %u %s", unsigned{arena_.self()},
                        terms.name, number_of(terms), deadline_of(terms).data(), unsigned{last},
-                       least < progress_of(terms.call, 0) ? "has not begun it" : "does not go on");
+                       begun ? "does not go on" : "has not begun it");
+}
+
+Status Station::overdue(const Terms& terms, const Goal& goal) {
+  const Rank last = farthest_behind(goal);
+  if (last == kNoRank) return Status();  // the rank came in the last moment
+  culprit_ = kNoRank;
+  return timed_out(terms, last);
+}
+
+Status Station::overdue_behind(const Terms& terms) const {
+  const Rank last = farthest_behind(goal_of(terms, 1));
+  if (last != kNoRank) return timed_out(terms, last);
+  return Status::error(StatusCode::kDeadlineExceeded,
+                       "rank %u: %s #%llu: Timed out (%s): the call before it is not over",
+                       unsigned{arena_.self()}, terms.name, number_of(terms),
+                       deadline_of(terms).data());
 }
 
 void Station::sleep(const Line& line, Rank peer, const Goal& goal, Duration patience) {

@@ -15,7 +15,7 @@ namespace leeway::near {
 // The clock and the liveness check that a wait uses in addition to the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Called every 100 ms during a wait: tells whether the peers live. A status that is not ok ends
+  // Called every 20 ms during a wait: tells whether the peers live. A status that is not ok ends
   // the wait, and the rank is one that does not live.
   std::function<Status(Rank&)> look;
 };
@@ -68,6 +68,9 @@ class Station {
   // Returns true if a rank takes this call to datagrams. If so, all see that once they have come to
   // step 1, or once their wait for it has failed.
   bool anyone_elsewhere(const Terms& terms) const;
+  // Returns the error of a later call whose deadline has passed while this rank is in the current
+  // one.
+  Status overdue_behind(const Terms& terms) const;
   // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
   // Returns an error if a rank has failed in this call or a later one. If it returns ok, memory
@@ -96,6 +99,8 @@ class Station {
   // These functions remember the rank with which the failure began.
   Status gone(const Terms& terms, Rank peer, const char* how);
   Status failed_there(const Terms& terms, Rank peer);
+  Rank farthest_behind(const Goal& goal) const;
+  Status timed_out(const Terms& terms, Rank last) const;
   Status overdue(const Terms& terms, const Goal& goal);
   void sleep(const Line& line, Rank peer, const Goal& goal, Duration patience);
 

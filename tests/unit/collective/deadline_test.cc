@@ -245,5 +245,42 @@ TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
   }
 }
 
+// As many calls are open as may be. Those behind them cannot be opened.
+TEST(CallsThatWaitForRoom, EndAtTheirDeadlinesAndKeepTheirPlaces) {
+  EngineGroup group(GroupOptions{.size = 2});
+  constexpr std::size_t kFirst = limits::kOpenCollectivesMax;
+  constexpr std::size_t kCalls = kFirst + 3;
+  std::vector<float> values[2][kCalls];
+  std::vector<Request*> requests[2];
+  const auto submit = [&](Rank rank, std::size_t call) {
+    values[rank][call].assign(1000, 1.0f);
+    OperationSpec spec{.kind = OperationKind::all_reduce};
+    spec.input = std::span(values[rank][call]);
+    spec.output = std::span(values[rank][call]);
+    spec.options.delivery = exact(no_deadline);
+    if (call == kFirst) spec.options.delivery = best_effort(5ms);
+    if (call == kFirst + 1) spec.options.delivery = exact(6ms);
+    requests[rank].push_back(&group.submit(rank, spec));
+  };
+  for (std::size_t call = 0; call < kCalls; ++call) submit(0, call);
+  ASSERT_TRUE(group.run({requests[0][kFirst]}, 5ms + kTick));
+  ASSERT_TRUE(group.run({requests[0][kFirst + 1]}, 1ms + kTick));
+  EXPECT_EQ(requests[0][kFirst]->status.code(), StatusCode::kDeadlineExceeded);
+  const std::string text(requests[0][kFirst + 1]->status.text());
+  EXPECT_EQ(text, "rank 0: all_reduce: Timed out (deadline 6 ms): " + std::to_string(kFirst) +
+                      " calls are open, and it waits for #0, and that for rank 1");
+  EXPECT_FALSE(requests[0][0]->done);
+  for (std::size_t call = 0; call < kCalls; ++call) submit(1, call);
+  ASSERT_TRUE(group.run(requests[0]) && group.run(requests[1]));
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    if (call == kFirst || call == kFirst + 1) continue;
+    EXPECT_TRUE(requests[1][call]->status.ok()) << requests[1][call]->status.c_str();
+    EXPECT_EQ(values[0][call].back(), 2.0f);
+    EXPECT_EQ(values[1][call].back(), 2.0f);
+  }
+  EXPECT_EQ(requests[1][kFirst + 1]->status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(group.settle());
+}
+
 }  // namespace
 }  // namespace leeway::collective

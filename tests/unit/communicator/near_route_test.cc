@@ -188,6 +188,36 @@ TEST_F(NearCallsOfAGroup, FailAtTheirDeadlineAndGoOnInStep) {
   EXPECT_EQ(group[0]->state(), StatusCode::kOk);
 }
 
+TEST_F(NearCallsOfAGroup, FailAtTheirDeadlineBehindAnotherCall) {
+  Group group = near_group(2);
+  std::vector<float> first(10, 1.0f);
+  std::vector<float> second(10, 1.0f);
+  Work before = group[0]->all_reduce_async(std::span(first));
+  const Status behind = group[0]->all_reduce(std::span(second), {.delivery = exact(50ms)}).status();
+  EXPECT_EQ(behind.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(behind.c_str(), HasSubstr("#1: Timed out (deadline 50 ms): rank 1 has not begun it"));
+  EXPECT_FALSE(before.done());
+  EXPECT_TRUE(group[1]->all_reduce(std::span(first)).ok());
+  EXPECT_TRUE(before.wait().ok());
+  const Status late = group[1]->all_reduce(std::span(second)).status();
+  EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(late.c_str(), HasSubstr("rank 0 gave it up at its own deadline"));
+  expect_sums(group);
+}
+
+TEST_F(NearCallsOfAGroup, ACallbackAtADeadlineBehindAnotherCallMayEndTheCommunicator) {
+  Group group = near_group(2);
+  std::vector<float> values(10);
+  const Work before = group[0]->all_reduce_async(std::span(values));
+  std::atomic<bool> ended{false};
+  Work behind = group[0]->all_reduce_async(std::span(values), {.delivery = exact(30ms)});
+  behind.on_done([&] {
+    group[0].reset();
+    ended = true;
+  });
+  while (!ended) std::this_thread::yield();
+}
+
 TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
   Group group = near_group(2);
   std::vector<float> values(10);
@@ -280,8 +310,7 @@ TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallback) {
   });
 }
 
-// The call waits behind one in memory and then takes another route. Its callback may come from the
-// thread that starts it there.
+// The call takes another route, while one before it is in memory.
 TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallbackOfACallBehindThem) {
   for (int i = 0; i < 50; ++i) {
     Group group = near_group(2);

@@ -212,6 +212,32 @@ TEST_F(NearWays, ALossyCallDoesNotWaitForOneInMemory) {
 
 // The rank with a payload source is by datagrams in the call that the late rank holds up. Its data
 // comes to ranks that cannot be there yet.
+// The call before is in memory, but goes on by datagrams because of one rank's weight.
+TEST_F(NearWays, ADeadlinePassesAlsoBehindACallThatStandsApart) {
+  Group group = near_group(3);
+  std::promise<void> over;
+  on_each(3, [&](std::size_t rank) {
+    std::vector<float> values(10, 1.0f);
+    if (rank == 2) over.get_future().wait();
+    Work apart = group[rank]->all_reduce_async(std::span(values),
+                                               {.op = ReduceOp::avg, .weight = 1.0 + rank});
+    if (rank == 0) {
+      std::vector<float> behind(10);
+      const Status status =
+          group[0]->all_reduce(std::span(behind), {.delivery = exact(50ms)}).status();
+      EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.c_str();
+      EXPECT_FALSE(apart.done());
+      over.set_value();
+    }
+    EXPECT_TRUE(apart.wait().ok());
+    EXPECT_FLOAT_EQ(values.back(), 3.0f / 6.0f);
+    if (rank != 0) {
+      EXPECT_FALSE(group[rank]->all_reduce(std::span(values)).ok());
+    }
+  });
+  expect_sums(group);
+}
+
 TEST_F(NearWays, ACallThatFollowsOneByDatagramsMayComeAfterLaterOnes) {
   Group group = near_group(3);
   LateRank late(group);

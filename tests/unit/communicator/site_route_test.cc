@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <future>
 #include <map>
 #include <thread>
 
@@ -238,6 +239,32 @@ TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
     EXPECT_THAT(texts[static_cast<std::size_t>(rank)],
                 ::testing::AnyOf(HasSubstr("(deadline 1000 ms)"), HasSubstr("at its own")));
   }
+}
+
+// A rank is late for an exact call. Those after it are lossy, and do not wait for it.
+TEST_F(Sites, ALossyCallEndsAtItsDeadlineBehindAnother) {
+  meet({"a", "a", "b", "b"});
+  std::atomic<int> waiting{kSiteRanks - 1};
+  std::promise<void> over;
+  on_all([&](int rank) {
+    const bool late = rank == kSiteRanks - 1;
+    if (late) over.get_future().wait();
+    std::vector<float> exact(kLarge, 1.0f);
+    Work before = at(rank).all_reduce_async(std::span(exact));
+    for (int i = 0; i < 2; ++i) {
+      std::vector<float> lossy(kLarge, 1.0f);
+      const auto report =
+          at(rank).all_reduce(std::span(lossy), {.op = ReduceOp::avg,
+                                                 .delivery = best_effort(100ms),
+                                                 .spread = Delivery::Kind::best_effort});
+      EXPECT_TRUE(report.ok()) << report.status().c_str();
+      EXPECT_EQ(report.ok() && report->sites == 2, true);
+    }
+    EXPECT_TRUE(late || !before.done());
+    if (!late && --waiting == 0) over.set_value();
+    EXPECT_TRUE(before.wait().ok());
+    EXPECT_THAT(exact, Each(4.0f));
+  });
 }
 
 TEST_F(Sites, ARankThatLeftIsNamedToAll) {
