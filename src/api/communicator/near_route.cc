@@ -331,14 +331,13 @@ void NearRoute::cancel_queued() {
   const char* how = driving::kDestroyed;
   {
     const std::lock_guard lock(order_->mutex);
+    if (queue_.empty()) return;  // the communicator may be gone
     queued.swap(queue_);
-    if (!queued.empty()) {
-      const auto first = std::find_if(held_.begin(), held_.end(), [&](const Held& one) {
-        return one.number >= queued.front().number;
-      });
-      held.assign(std::make_move_iterator(first), std::make_move_iterator(held_.end()));
-      held_.erase(first, held_.end());
-    }
+    const auto first = std::find_if(held_.begin(), held_.end(), [&](const Held& one) {
+      return one.number >= queued.front().number;
+    });
+    held.assign(std::make_move_iterator(first), std::make_move_iterator(held_.end()));
+    held_.erase(first, held_.end());
     if (ended_ != nullptr) how = ended_;
   }
   const Status status = ended(parent_.rank(), how);
