@@ -238,6 +238,7 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
   if (outcome.way == near::Caller::Way::elsewhere) return follow(spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
                                     : Result<CollectiveReport>(outcome.status);
+  if (!result.ok() && station_.is_given_up()) parent_.datagrams().ask_whether_given_up();
   tell_observers(spec, submitted, result);
   return result;
 }

@@ -130,8 +130,10 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   refuse(refusal == wire::Refusal::none ? wire::Refusal::epoch : refusal);
   if (refusal != wire::Refusal::none) return;
   if (const FormerMember* const former = former_.find(epoch); former != nullptr) {
-    const auto answer = former->answer_to(slot, datagram);
+    auto answer = former->answer_to(slot, datagram);
     if (!answer) return;
+    if (answer->type == wire::PacketType::goodbye && paths_.has(slot) && paths_[slot].dead())
+      answer->type = wire::PacketType::given_up;  // WIRE 6.7
     paths_.meet(slot).on_arrival(now, prefix.sequence, datagram.size());
     return answers_.add(slot, *answer);
   }

@@ -33,6 +33,7 @@ void Leaving::say_goodbye(Instant now, bool given_up) {
   for (Rank peer = 0; peer < state_.config.size; ++peer) {
     Link& link = state_.links[peer];
     link.report_at = link.answer_at = link.probe_at = Instant::infinite_future();
+    if (link.dead) tell_given_up(peer);
     if (peer == state_.config.self || link.gone) continue;
     using enum Departure::Awaited;
     const auto awaited = given_up ? no : link.heard ? yes : perhaps;
@@ -40,6 +41,13 @@ void Leaving::say_goodbye(Instant now, bool given_up) {
     state_.outbox.queue_control(peer);
   }
   state_.group.stop_probing();
+}
+
+// WIRE 6.7: the process may only be stopped. What waits for it when it goes on tells it why nobody
+// is there.
+void Leaving::tell_given_up(Rank peer) {
+  state_.links[peer].given_up_due = true;
+  state_.outbox.queue_control(peer);
 }
 
 void Leaving::wake_farewell(Instant now, Rank peer) {

@@ -20,6 +20,8 @@ class Leaving {
   bool left() const;
 
  private:
+  void tell_given_up(Rank peer);
+
   EndpointState& state_;
 };
 

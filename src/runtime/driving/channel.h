@@ -92,6 +92,9 @@ class Channel final : private MemoryWatcher {
   // waiting. While they wait, a peer that is silent for the peer time-out is dead, as if an
   // operation of this channel waited.
   void watch_peers(bool on);
+  // Asks peers whether they have given this rank up, and waits a time-out at most until state()
+  // says so.
+  void ask_whether_given_up();
   // Tells an observer of a call that went another way and is over, as of a call of this channel.
   void note_done(const collective::Request& request);
   // Tells the driver that a payload source or sink has progressed. Any thread.

@@ -22,6 +22,17 @@ void Channel::probe_all() {
   session.node().touch(*member_);
 }
 
+void Channel::ask_whether_given_up() {
+  probe_all();
+  const auto known = [this] { return state() != StatusCode::kOk; };
+  Duration patience{0};
+  {
+    Driver::Session session(*driver_);
+    patience = endpoint().state().slowest_timeout();
+  }
+  driver_->run_until(known, steady_now() + patience);
+}
+
 Status Channel::prove_paths(Duration timeout, const TellPath& tell) {
   proving_since_ = steady_now();
   Status status = pass_both_ways(timeout, tell);

@@ -281,6 +281,14 @@ Status Station::failed_there(const Terms& terms, Rank peer) {
   return gone(terms, peer, "could not go on with it, and its error says why");
 }
 
+bool Station::is_given_up() const {
+  const Reason given_up{static_cast<std::uint8_t>(StatusCode::kPeerLost), arena_.self()};
+  for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
+    if (peer != arena_.self() && arena_.line(peer).why.load() == given_up.word()) return true;
+  }
+  return false;
+}
+
 Status Station::check_took_part(const Terms& terms, Rank peer) {
   const bool failed = arena_.line(peer).gave_up.load() == terms.call;
   return failed ? failed_there(terms, peer) : Status();

@@ -145,6 +145,24 @@ TEST_F(Liveness, LeavingDoesNotWaitForTheDead) {
   EXPECT_LE(group_.now() - start, 100ms);
 }
 
+// Their good-byes would say that they left of their own will.
+TEST_F(Liveness, OneWhoComesBackWhenTheOthersHaveLeftIsToldWhy) {
+  kill(kVictim);
+  FloatAllReduce call(kRanks, 5000, exact(no_deadline));
+  reduce(call);
+  for (Rank rank = 0; rank < kVictim; ++rank) endpoint(rank).leave(group_.now());
+  ASSERT_TRUE(group_.run_until(
+      [&] { return endpoint(0).left() && endpoint(1).left() && endpoint(2).left(); }));
+  for (Rank rank = 0; rank < kVictim; ++rank) kill(rank);
+  group_.thaw(kVictim);
+  group_.run_until([] { return false; }, 1ms);
+  FloatAllReduce own(kRanks, 5000, exact(no_deadline));
+  const auto& request = own.submit(group_, kVictim);
+  EXPECT_TRUE(request.done);
+  EXPECT_NE(request.status.text().find("gave this rank up"), std::string::npos)
+      << request.status.text();
+}
+
 TEST_F(Liveness, HeavyLossKillsNobody) {
   EngineGroup lossy(GroupOptions{
       .size = kRanks, .faults = {.loss = 0.3, .seed = 5}, .peer_timeout = kLivenessTimeout});

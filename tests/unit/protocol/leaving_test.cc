@@ -1,5 +1,7 @@
 #include "protocol/leaving.h"
 
+#include <algorithm>
+
 #include "endpoint_parts.h"
 
 namespace leeway::protocol {
@@ -39,6 +41,15 @@ TEST_F(LeavingTest, RepeatsTheGoodbyeUntilItIsAnswered) {
   state_.departure.on_answer(2);
   for (Rank peer = 1; peer < kRanks; ++peer) leaving_.wake_farewell(kNow + 1s, peer);
   EXPECT_EQ(control(kNow + 1s).size(), 2u);
+}
+
+TEST_F(LeavingTest, ADeadPeerIsToldThatItWasGivenUp) {
+  link(2).gone = link(2).dead = true;
+  state_.departure.part(kNow, kRanks);
+  leaving_.say_goodbye(kNow, /*given_up=*/false);
+  const auto sent = control();
+  EXPECT_EQ(sent.size(), 3u);
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), wire::PacketType::given_up), 1);
 }
 
 TEST_F(LeavingTest, ThoseThatGaveItUpAreToldOnce) {
