@@ -192,8 +192,9 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
     if (!gave_up && gone == Gone::no) continue;
     if (goal.reached(line)) continue;  // before that
     if (gone == Gone::aborted)
-      return this->gone(terms, peer,
-                        "left the operation: its communicator was aborted or destroyed");
+      return this->gone(
+          terms, peer,
+          "left the operation: its process ended, or its communicator was aborted or destroyed");
     if (gave_up) return failed_there(terms, peer);
     return this->gone(terms, peer, "has left the communicator");
   }
