@@ -90,13 +90,10 @@ Result<std::unique_ptr<Channels>> Joining::run() {
 // All ranks have the same table, so all decide alike.
 void Joining::decide_congestion() {
   if (options_.congestion != CongestionControl::automatic) return;
-  const bool across = rendezvous::crosses_sites(group_);
-  options_.congestion = across ? CongestionControl::wan : CongestionControl::none;
-  if (!across) return;
-  log_.print(LogLevel::info, "congestion",
-             "congestion control wan: the farthest rank is %.1f ms from rank 0%s",
-             std::chrono::duration<double, std::milli>(group_.round_trip).count(),
-             group_.round_trip == Duration(0) ? " (not known); a rank has a public address" : "");
+  const std::string why = rendezvous::why_far(group_);
+  options_.congestion = why.empty() ? CongestionControl::none : CongestionControl::wan;
+  if (!why.empty())
+    log_.print(LogLevel::info, "congestion", "congestion control wan: %s", why.c_str());
 }
 
 // Moves to the address where the meeting showed this rank to be reached, which may not be the one

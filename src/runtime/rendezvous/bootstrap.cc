@@ -1,6 +1,7 @@
 #include "rendezvous/bootstrap.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 
 #include "base/limits.h"
@@ -183,16 +184,22 @@ Status rendezvous_refused(const Status& why) {
                        why.c_str());
 }
 
-bool crosses_sites(const Group& group) {
+std::string why_far(const Group& group) {
   constexpr Duration kWithinSite = std::chrono::milliseconds(2);
   const GroupTransport& transport = group.datagrams;
-  if (transport.kind != TransportKind::udp) return false;
-  return group.round_trip > kWithinSite ||
-         std::any_of(transport.members.begin(), transport.members.end(),
-                     [](const GroupTransport::Member& member) {
-                       const auto address = address_from_bytes(member.address);
-                       return address && !is_private(*address);
-                     });
+  if (transport.kind != TransportKind::udp) return "";
+  if (group.round_trip > kWithinSite) {
+    char text[64];
+    std::snprintf(text, sizeof text, "the farthest rank is %.1f ms from rank 0",
+                  std::chrono::duration<double, std::milli>(group.round_trip).count());
+    return text;
+  }
+  for (std::size_t rank = 0; rank < transport.members.size(); ++rank) {
+    const auto address = address_from_bytes(transport.members[rank].address);
+    if (address && !is_private(*address))
+      return "rank " + std::to_string(rank) + " has the public address " + address->to_string();
+  }
+  return "";
 }
 
 bool shares_host(const Group& group) {

@@ -147,8 +147,11 @@ Status rendezvous_refused(const Status& why);
 
 // Returns true if the group's datagrams leave the site, over links that others use too. They do if
 // they go by UDP, and a rank is more than 2 ms from rank 0 or has a public address. The same on
-// every rank.
-bool crosses_sites(const Group& group);
+// every rank. why_far(): which of the two, for people; empty if neither.
+std::string why_far(const Group& group);
+inline bool crosses_sites(const Group& group) {
+  return !why_far(group).empty();
+}
 
 // Returns true if all ranks have told one UDP address, so that they share a host's processors. The
 // same on every rank.

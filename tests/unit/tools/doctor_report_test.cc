@@ -36,7 +36,7 @@ TEST(DoctorText, UsesColourOnlyWhenAsked) {
 
 TEST(DoctorText, SumsUp) {
   EXPECT_THAT(to_text(Findings{{"A", "a", Verdict::ok, "", ""}}, false),
-              HasSubstr("Everything Leeway can use is here."));
+              HasSubstr("Leeway runs here, and nothing could be better."));
   const Findings bad = {{"A", "a", Verdict::missing, "", ""},
                         {"A", "b", Verdict::warn, "", ""},
                         {"A", "c", Verdict::warn, "", ""}};

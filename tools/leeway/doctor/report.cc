@@ -48,7 +48,7 @@ std::string summary_of(std::span<const Finding> findings, bool colour) {
   const std::size_t missing = count(findings, Verdict::missing);
   const std::size_t warnings = count(findings, Verdict::warn);
   if (missing == 0 && warnings == 0)
-    return painted("Everything Leeway can use is here.\n", kBold, colour);
+    return painted("Leeway runs here, and nothing could be better.\n", kBold, colour);
   std::string text = missing == 0
                          ? std::string("Leeway runs here")
                          : "Leeway does not run here: " + std::to_string(missing) + " missing";
