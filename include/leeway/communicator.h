@@ -318,12 +318,13 @@ class LEEWAY_EXPORT Communicator {
   // types must agree. output.count is the most that a receive takes: CollectiveReport::messages
   // says how many elements came and from which rank. A longer message fails on both sides
   // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when it has
-  // been copied, and a send whose receiver gave up is done, too. A receive from kAnyRank takes the
-  // next message of its tag from any rank. Receives of that tag that are issued after it wait until
-  // it has a message. If a receive from one rank fails by its deadline, its message counts as
-  // received: the next receive takes the message after it. If a receive from kAnyRank fails before
-  // a message has come, no message counts as received, and the same holds for receives that waited
-  // behind it: a later message is for the next receive.
+  // been copied, unless 64 of them are still on their way to that rank. It arrives even if it is
+  // received after its deadline. A send whose receiver gave up is done, too. A receive from
+  // kAnyRank takes the next message of its tag from any rank. Receives of that tag that are issued
+  // after it wait until it has a message. If a receive from one rank fails by its deadline, its
+  // message counts as received: the next receive takes the message after it. If a receive from
+  // kAnyRank fails before a message has come, no message counts as received, and the same holds for
+  // receives that waited behind it: a later message is for the next receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

@@ -167,7 +167,8 @@ struct Delivery {
   // Bounded only: fraction of packets that may stay lost, 0 .. 1
   double loss_max = 0.0;
   // Counts from submission. At the deadline exact fails, and the others return what they have
-  // received so far
+  // received so far. A lossy all_reduce uses contributions that come in the first half of the time,
+  // by sites those of the own site in its first quarter. The rest is for spreading the result.
   Duration deadline = std::chrono::seconds(60);
 };
 // As a deadline: none. The call ends when it is done, or when a peer is dead

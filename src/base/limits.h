@@ -60,6 +60,9 @@ inline constexpr int kListedStreamsMax = 8;
 // The tags used last come first.
 inline constexpr int kReportedStreamsMax = 16;
 
+// Sends of copied messages to a peer that may be done before the peer has them: 4 MiB of memory.
+inline constexpr std::uint32_t kSendsAheadMax = 64;
+
 // Messages given up lately that a report lists, and the number of reports that list each of them. A
 // receiver that missed all of these reports lists its receive again, and is told again.
 inline constexpr int kGivenUpMax = 4;

@@ -113,6 +113,10 @@ Result<CollectiveReport> Channels::run_past_memory(const collective::OperationSp
   return route_of(spec, past_memory()).run(spec, place);
 }
 
+bool Channels::peer_left() const {
+  return datagrams_.peer_left() || (near_ != nullptr && !forked() && near_->peer_left());
+}
+
 Result<std::shared_ptr<near::Region>> Channels::allocate(std::size_t bytes) {
   if (forked()) return driving::forked();
   if (near_ != nullptr) return near_->allocate(bytes);

@@ -119,7 +119,7 @@ class Channels {
   // As DatagramRoute::state(). In the child of a fork calls fail.
   StatusCode state() const;
   Status status() const;
-  bool peer_left() const { return datagrams_.peer_left(); }
+  bool peer_left() const;
 
   Status register_memory(ByteSpan memory) { return datagrams().register_memory(memory); }
   void forget_memory(ByteSpan memory) { datagrams().forget_memory(memory); }

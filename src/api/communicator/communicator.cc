@@ -51,8 +51,8 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
 Result<Allocation> Communicator::allocate(std::size_t bytes) {
   if (driving::in_callback())
     return Status::error(StatusCode::kInvalidArgument, "allocate: a callback must not wait");
+  auto region = channels_->allocate(bytes);  // a refused call takes its place, too
   if (bytes == 0) return Status::error(StatusCode::kInvalidArgument, "allocate: 0 bytes");
-  auto region = channels_->allocate(bytes);
   if (!region.ok()) return region.status();
   Allocation allocation;
   allocation.memory_ = (*region)->memory().first(bytes);

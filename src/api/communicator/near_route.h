@@ -44,6 +44,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   // places are held there. Call this under the lock of the order.
   void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
+  // Returns true if a peer has said here that no further call of it comes. Any thread.
+  bool peer_left() const { return station_.anyone_gone(); }
   // Fails the current call and queued ones now. Their memory is then free.
   void abort(const char* how) override;
   void add_counters(Channel::Counters& rows) override;

@@ -169,7 +169,7 @@ void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
 
 // On each tier calls follow one another, and so do the legs of a call. A lossy call must not wait,
 // since its deadline comes whatever other calls do: it passes those before it, and the places of
-// their legs are held.
+// their legs are held. So does a call that has failed, since its caller waits for its legs.
 std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {
@@ -177,7 +177,7 @@ std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
     std::vector<Starting> waiting;  // legs whose places have to be held for the next leg
     bool all_through = true;
     for (const std::shared_ptr<Call>& call : calls_) {
-      const bool may_begin = all_through || call->hops.lossy();
+      const bool may_begin = all_through || call->hops.lossy() || !call->hops.failure().ok();
       while (auto* const leg = may_begin ? call->hops.next(tier, now) : nullptr) {
         for (const Starting& one : std::exchange(waiting, {})) {
           if (!std::exchange(one.leg->held, true)) starting.push_back(one);

@@ -65,11 +65,6 @@ struct Splitting {
 
 PendingCommunicator Communicator::split_async(int color, int key) {
   auto pending = std::make_shared<internal::PendingState>();
-  if (color < kNoColor) {
-    pending->finish(Status::error(StatusCode::kInvalidArgument,
-                                  "split: color %d is neither kNoColor nor at least 0", color));
-    return PendingCommunicator(std::move(pending));
-  }
   const auto splitting = std::make_shared<Splitting>(
       Splitting{.wish = {color, key, static_cast<std::int32_t>(std::random_device{}())},
                 .wishes = std::vector<Wish>(static_cast<std::size_t>(size())),
@@ -80,6 +75,10 @@ PendingCommunicator Communicator::split_async(int color, int key) {
   spec.output = {splitting->wishes.data(), splitting->wishes.size() * splitting->wish.size(),
                  DataType::i32};
   spec.options.delivery = exact(options_.join_timeout);
+  if (color < kNoColor) {  // it still takes its place, and peers hear of it
+    spec.forfeit = std::make_shared<const Status>(Status::error(
+        StatusCode::kInvalidArgument, "split: color %d is neither kNoColor nor at least 0", color));
+  }
   pending->work = channels_->start(spec);
   const auto conclude = [pending, splitting] {
     const auto told = pending->work->outcome();

@@ -1,9 +1,12 @@
 #include "collective/hierarchical_call.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "base/contracts.h"
+#include "base/duration_text.h"
 #include "schedule/shard_map.h"
 #include "wire/packet.h"
 
@@ -323,7 +326,6 @@ void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant n
   if (leg.tier == Tier::reduce) --piece.reduces_left;
   if (leg.tier == Tier::across) piece.across_done = true;
   if (!request.status.ok()) {
-    if (request.status.code() == StatusCode::kMismatch) return fail(request.status);
     return fail(request.status, {.rank = known_as(leg.tier, request.blame.rank),
                                  .first = known_as(leg.tier, request.blame.first)});
   }
@@ -381,6 +383,25 @@ void HierarchicalCall::merge_across(const Request& request) {
   for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
 }
 
+// The elements did not come to the site. What this rank lacks of others tells whose they are.
+Status HierarchicalCall::incomplete(const CollectiveReport& report) const {
+  const auto missing = [](const PeerReport& row) { return row.expected - row.arrived; };
+  const auto most = std::max_element(
+      peers_.begin(), peers_.end(),
+      [&](const PeerReport& a, const PeerReport& b) { return missing(a) < missing(b); });
+  std::array<char, 40> from{};
+  if (missing(*most) > 0)
+    std::snprintf(from.data(), from.size(), ", most of them from rank %u", unsigned{most->rank});
+  return Status::error(
+      report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
+      "rank %u: %s #%llu between sites: %llu of %zu elements of the result did not come to this "
+      "site%s (deadline %s): they are 0, where spread exact promises all; a lossy spread asks for "
+      "what comes",
+      unsigned{sites_.self()}, to_string(spec_.kind), static_cast<unsigned long long>(place_),
+      static_cast<unsigned long long>(report.elements_missing), spec_.output.count, from.data(),
+      in_milliseconds(spec_.options.delivery.deadline).data());
+}
+
 void HierarchicalCall::finish(Request& outcome, Instant now) const {
   CollectiveReport& report = outcome.report;
   const std::uint64_t sequence = report.sequence;
@@ -409,17 +430,7 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     put_back_residual();
   const bool promised = spec_.kind == OperationKind::all_reduce && lossy() &&
                         spec_.options.spread == Delivery::Kind::exact;
-  if (failure_.ok() && promised && !report.complete) {
-    return outcome.finish(
-        Status::error(
-            report.deadline_cut ? StatusCode::kDeadlineExceeded : StatusCode::kPeerLost,
-            "rank %u: %s #%llu between sites: %llu of %zu elements of the result did not come to "
-            "this site: they are 0, where spread exact promises all; a lossy spread asks for what "
-            "comes",
-            unsigned{sites_.self()}, to_string(spec_.kind), static_cast<unsigned long long>(place_),
-            static_cast<unsigned long long>(report.elements_missing), spec_.output.count),
-        now);
-  }
+  if (failure_.ok() && promised && !report.complete) return outcome.finish(incomplete(report), now);
   outcome.finish(failure_, now);
 }
 

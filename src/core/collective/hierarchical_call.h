@@ -114,6 +114,7 @@ class HierarchicalCall {
   void merge_across(const Request& request);
   void add_tallies(CollectiveReport& report) const;
   void put_back_residual() const;
+  Status incomplete(const CollectiveReport& report) const;
 
   const OperationSpec spec_;
   const SiteMap& sites_;

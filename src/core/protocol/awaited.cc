@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "base/duration_text.h"
 
@@ -45,7 +46,11 @@ Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> li
 
 Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links) {
   Awaited longest{absent(now, self, round, links)};
-  const auto silence = [&](Rank peer) { return silence_of(links[peer], now); };
+  // A rank that has not begun holds up those that have.
+  const auto blame = [&](Rank peer) {
+    const bool late = !round.plan->point_to_point() && !links[peer].has_opened(round.number, false);
+    return std::pair(late, silence_of(links[peer], now));
+  };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
     const auto kind = static_cast<FlowKind>(k);
@@ -53,7 +58,7 @@ Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<con
     for (Rank peer = round.first_peer(); peer < end; ++peer) {
       const bool data = round.receive(kind, peer).open();
       if (!data && !round.send(kind, peer).open()) continue;
-      if (longest.peer != kNoRank && silence(peer) <= silence(longest.peer)) continue;
+      if (longest.peer != kNoRank && blame(peer) <= blame(longest.peer)) continue;
       longest = {peer, kind, data};
     }
   }
@@ -97,18 +102,23 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
 Status overdue_behind(Instant now, Rank self, const char* name, Duration deadline,
                       std::span<Round* const> open, std::span<const Link> links,
                       std::span<const Rank> names) {
-  std::array<char, 64> why{"waits for those before it"};
+  std::array<char, 96> why{"what earlier calls send has not left this host"};
   if (!open.empty()) {
     const Round& oldest = *open.front();
-    if (const Rank peer = longest_silent(now, self, oldest, links).peer; peer != kNoRank) {
-      std::snprintf(why.data(), why.size(), "waits for #%u, and that for rank %u",
-                    oldest.number_said(), known_as(names, peer));
+    Rank late = longest_silent(now, self, oldest, links).peer;
+    for (Rank peer = 0; peer < links.size() && late == kNoRank; ++peer) {
+      if (peer != self && !links[peer].has_opened(oldest.number, false)) late = peer;
     }
+    const int written =
+        std::snprintf(why.data(), why.size(), "%zu calls before it are not over; the oldest is #%u",
+                      open.size(), oldest.number_said());
+    const auto end = static_cast<std::size_t>(written);
+    if (late != kNoRank)
+      std::snprintf(why.data() + end, why.size() - end, ", for which rank %u is late",
+                    known_as(names, late));
   }
-  return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: %s: Timed out (deadline %s): %zu calls are open, and it %s",
-                       known_as(names, self), name, in_milliseconds(deadline).data(), open.size(),
-                       why.data());
+  return Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s: Timed out (deadline %s): %s",
+                       known_as(names, self), name, in_milliseconds(deadline).data(), why.data());
 }
 
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,

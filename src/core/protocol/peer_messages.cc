@@ -31,7 +31,13 @@ bool PeerMessages::push(Round& round) {
   return true;
 }
 
+void PeerMessages::run_ahead(Round& round) {
+  round.ahead = true;
+  ++ahead_;
+}
+
 Round* PeerMessages::erase(Round& round) {
+  ahead_ -= round.ahead;
   MessageStream& stream = *round.stream;
   MessageList& list = stream.list_of(round);
   constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;

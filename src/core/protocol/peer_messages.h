@@ -118,6 +118,9 @@ class PeerMessages {
 
   // Adds a message that opens. Returns true if it talks at once.
   bool push(Round& round);
+  // The send is done, and the peer may still lack some of it.
+  void run_ahead(Round& round);
+  std::uint32_t ahead() const { return ahead_; }  // number of such sends that have not ended
   // Removes a message that has ended. Returns the message that may talk now because of it, or null.
   Round* erase(Round& round);
 
@@ -155,6 +158,7 @@ class PeerMessages {
   std::array<MessageStream*, limits::kReportedStreamsMax> touched_{};
   std::size_t touched_count_ = 0;
   std::size_t report_from_ = 0;
+  std::uint32_t ahead_ = 0;
   std::vector<GivenUp> given_up_;  // latest last
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;

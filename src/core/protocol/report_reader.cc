@@ -187,10 +187,14 @@ void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
           disagree(round, state_.config.self, theirs.about, theirs.other, state_.config.names),
           {theirs.about, theirs.other});
     }
-    return settling_.finish(now, round,
-                            failed_there(round, state_.config.self, from, theirs.failure,
-                                         theirs.about, state_.config.names),
-                            {theirs.about != kNoRank ? theirs.about : from, theirs.other});
+    // A refusal is told on as one, by the name of the rank that refused.
+    const bool refusal = is_refusal(theirs.failure);
+    const Rank about = theirs.about != kNoRank ? theirs.about : from;
+    return settling_.finish(
+        now, round,
+        failed_there(round, state_.config.self, refusal ? about : from, theirs.failure,
+                     theirs.about, state_.config.names),
+        {.rank = about, .tag = theirs.other, .told = refusal ? theirs.failure : StatusCode::kOk});
   }
   Told told{.by = from, .code = theirs.failure, .about = theirs.about};
   if (theirs.point_to_point) told.about = state_.config.self;

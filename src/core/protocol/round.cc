@@ -17,6 +17,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   gate_open_at = now;
   gates_closed = 0;
   done = false;
+  ahead = false;
   ended = false;
   if (!failure.ok()) failure = Status();  // 318 bytes
   fail_at = Instant::infinite_future();

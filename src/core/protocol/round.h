@@ -46,6 +46,8 @@ struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
   Rank first = kNoRank;  // where the operation failed first, for the same reason
+  // What peers are told, if that is not the code of the status.
+  StatusCode told = StatusCode::kOk;
 };
 
 struct MessageStream;
@@ -62,7 +64,8 @@ struct Round {
   Instant opened_at{0};
   Instant gate_open_at{0};  // when the last of the peers that we send to opened it
   std::uint32_t gates_closed = 0;
-  bool done = false;  // on_done() was called; only peers still need it
+  bool done = false;   // on_done() was called; only peers still need it
+  bool ahead = false;  // PeerMessages::run_ahead()
   // The round leaves the protocol once the event that ended it has been handled.
   bool ended = false;
   // A message that is to fail does so with this status at fail_at, after its peer could be told.

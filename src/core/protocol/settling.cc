@@ -7,6 +7,12 @@
 #include "protocol/mismatch.h"
 
 namespace leeway::protocol {
+namespace {
+
+// A stand-in ends so long after the deadline that its client has missed.
+constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
+
+}  // namespace
 
 void Settling::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
@@ -72,11 +78,18 @@ void Settling::advance(Instant now, Round& round) {
     if (!phase.settled && phase.receives_open == 0)
       settle_phase(now, round, static_cast<FlowKind>(k));
   }
-  if (!round.done && round.caller_may_go()) {
+  if (!round.done && (round.caller_may_go() || may_run_ahead(round))) {
     round.done = true;
+    if (round.plan->point_send) state_.rounds.messages(round.plan->point_peer)->run_ahead(round);
     round.client->on_done(Status(), now);
   }
   if (round.done && round.all_confirmed()) end(round);
+}
+
+// A send whose message was copied is done at once, unless the peer still lacks many of these.
+bool Settling::may_run_ahead(const Round& round) const {
+  return round.plan->point_send && round.plan->phase(FlowKind::point).payload_retained &&
+         state_.rounds.messages(round.plan->point_peer)->ahead() < limits::kSendsAheadMax;
 }
 
 void Settling::finish(Instant now, Round& round, const Status& status, const Blame& blame) {
@@ -84,7 +97,7 @@ void Settling::finish(Instant now, Round& round, const Status& status, const Bla
     ++state_.counters.rounds_failed;
     round.blame = blame;
     if (!round.done || status.code() == StatusCode::kMismatch)
-      tell_failure(round, status.code(), blame);
+      tell_failure(round, blame.told != StatusCode::kOk ? blame.told : status.code(), blame);
   }
   if (!round.done) {
     round.done = true;
@@ -142,9 +155,11 @@ void Settling::end_stand_in(Instant now, Round& round, const Status& status, con
   if (round.ended) return;
   const Rank absentee = absent(now, state_.config.self, round, state_.links);
   const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
+  Blame told = blame;
+  told.tag = round.plan->tag;  // the client knows which rank differs, and not in what
   finish(now, round,
          late ? overdue(now, state_.config.self, round, state_.links, state_.config.names) : status,
-         late ? Blame{absentee} : blame);
+         late ? Blame{absentee} : told);
 }
 
 void Settling::cancel_all(Instant now, const Status& status) {
@@ -189,15 +204,23 @@ void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
 void Settling::on_deadline(Instant now, Round& round) {
   // Tells peers that still lack packets of the round why no more come.
   const Rank awaited = longest_silent(now, state_.config.self, round, state_.links).peer;
+  if (round.plan->point_send && round.done) return;  // the caller was told that it will be there
   if (round.plan->point_send) give_message_up(round);
   if (round.done) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
     return end(round);
   }
   // The client that the round stands in for knows better which rank it waits for, unless a rank has
-  // not begun.
-  if (round.plan->stands_in && absent(now, state_.config.self, round, state_.links) == kNoRank)
-    return;
+  // not begun. It has not begun either if it says nothing.
+  if (round.plan->stands_in && absent(now, state_.config.self, round, state_.links) == kNoRank) {
+    if (round.plan->tag.delivery != Delivery::Kind::exact) return;
+    const Instant patience_ends = round.plan->deadline + kStandInPatience;
+    if (now < patience_ends) return state_.timers.arm_round(round, patience_ends);
+    return finish(
+        now, round,
+        overdue_behind(now, state_.config.self, round.plan->name, round.plan->deadline_said,
+                       state_.rounds.collectives(), state_.links, state_.config.names));
+  }
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
     const Rank absentee = absent(now, state_.config.self, round, state_.links);
     return finish(now, round,

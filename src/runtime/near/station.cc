@@ -282,6 +282,14 @@ Status Station::failed_there(const Terms& terms, Rank peer) {
   return gone(terms, peer, "could not go on with it, and its error says why");
 }
 
+bool Station::anyone_gone() const {
+  for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
+    const auto gone = static_cast<Gone>(arena_.line(peer).gone.load());
+    if (peer != arena_.self() && gone != Gone::no) return true;
+  }
+  return false;
+}
+
 bool Station::is_given_up() const {
   const Reason given_up{static_cast<std::uint8_t>(StatusCode::kPeerLost), arena_.self()};
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {

@@ -71,6 +71,8 @@ class Station {
   // Returns the error of a later call whose deadline has passed while this rank is in the current
   // one.
   Status overdue_behind(const Terms& terms) const;
+  // Returns true if another rank has said leave(). Any thread.
+  bool anyone_gone() const;
   // Returns true if a peer's latest failure was that this rank is gone.
   bool is_given_up() const;
   // Returns an error if the peer has failed in this call.

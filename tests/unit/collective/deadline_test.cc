@@ -268,7 +268,7 @@ TEST(CallsThatWaitForRoom, EndAtTheirDeadlinesAndKeepTheirPlaces) {
   EXPECT_EQ(requests[0][kFirst]->status.code(), StatusCode::kDeadlineExceeded);
   const std::string text(requests[0][kFirst + 1]->status.text());
   EXPECT_EQ(text, "rank 0: all_reduce: Timed out (deadline 6 ms): " + std::to_string(kFirst) +
-                      " calls are open, and it waits for #0, and that for rank 1");
+                      " calls before it are not over; the oldest is #0, for which rank 1 is late");
   EXPECT_FALSE(requests[0][0]->done);
   for (std::size_t call = 0; call < kCalls; ++call) submit(1, call);
   ASSERT_TRUE(group.run(requests[0]) && group.run(requests[1]));

@@ -161,18 +161,44 @@ TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
     return from != 0 || !testing::data_header_of(datagram);
   };
-  std::vector<float> data(10'000, 1.0f);
+  std::vector<float> data(20'000, 1.0f);
   OperationSpec exchange{.kind = OperationKind::exchange};
   exchange.messages = std::make_shared<const std::vector<leeway::Message>>(
       std::vector{leeway::Message::recv(std::span(data), 0)});
   exchange.options.delivery = exact(no_deadline);
   Request& waiting = group.submit(1, exchange);
-  Traffic(group, 10'000).post(OperationKind::send, 0, 1, 0, 20ms);
+  Traffic(group, data.size()).post(OperationKind::send, 0, 1, 0, 20ms);
   ASSERT_TRUE(group.run({&waiting}, 1s));
   EXPECT_EQ(waiting.status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_NE(waiting.status.text().find("rank 0 gave it up at its own deadline"),
             std::string_view::npos)
       << waiting.status.text();
+}
+
+// The rank to which they go comes late, and other calls have used up what may be in flight to it.
+TEST(Messages, AreDoneWhenTheyHaveBeenCopiedAndComeAfterTheirDeadline) {
+  EngineGroup group(GroupOptions{.size = 2, .window_bytes = 16 << 10});
+  std::vector<float> in(100'000, 1.0f);
+  std::vector<float> out(100'000);
+  OperationSpec large{.kind = OperationKind::all_to_all};
+  large.input = std::span<const float>(in);
+  large.output = std::span(out);
+  large.options.delivery = exact(30ms);
+  const Request& given_up = group.submit(0, large);
+  Traffic traffic(group, 16'000);
+  for (std::uint32_t i = 0; i < limits::kSendsAheadMax; ++i) {
+    EXPECT_TRUE(traffic.post(OperationKind::send, 0, 1, static_cast<int>(i), 50ms).done) << i;
+  }
+  const Request& one_too_many =
+      traffic.post(OperationKind::send, 0, 1, static_cast<int>(limits::kSendsAheadMax), 50ms);
+  EXPECT_FALSE(one_too_many.done);
+  group.run_until([] { return false; }, 200ms);
+  EXPECT_EQ(given_up.status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(one_too_many.status.code(), StatusCode::kDeadlineExceeded);
+  traffic.requests.pop_back();
+  traffic.receive(1, 0, limits::kSendsAheadMax);
+  ASSERT_TRUE(group.run(traffic.requests, 5s));
+  traffic.expect_all_arrived();
 }
 
 TEST(Messages, ThatWaitAskTogether) {
@@ -220,8 +246,8 @@ TEST(Messages, AreCancelledWithTheRest) {
 // other messages pass.
 TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   EngineGroup group(message_network(2));
-  Traffic traffic(group, 3000);
-  std::vector<float> shorter(2000);
+  Traffic traffic(group, 20'000);
+  std::vector<float> shorter(19'000);
   OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
   spec.output = std::span(shorter);
   traffic.receive(0, 1, 5);

@@ -418,6 +418,26 @@ class FullMemory {
   rlimit before_{};
 };
 
+TEST_F(NearCallsOfAGroup, AnAllocationThatOneRankRefusesTakesItsPlace) {
+  Group group = near_group(3);
+  on_each(3, [&](std::size_t rank) {
+    const Status status = group[rank]->allocate(rank == 1 ? 0 : 4096).status();
+    EXPECT_EQ(status.code(), rank == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch)
+        << status.c_str();
+  });
+  expect_sums(group);
+}
+
+TEST_F(NearCallsOfAGroup, PeersThatLeftAreKnownWhenACallSaysSo) {
+  Group group = near_group(3);
+  expect_sums(group);
+  group[2].reset();
+  std::vector<float> values(10);
+  EXPECT_EQ(group[0]->all_reduce(std::span(values)).status().code(), StatusCode::kPeerLost);
+  EXPECT_TRUE(group[0]->peer_left());
+  group[1].reset();
+}
+
 TEST_F(NearCallsOfAGroup, AreDatagramsWhereThereIsNoRoomForAnArena) {
   const FullMemory full(512 << 10);  // the rings of six ranks are shorter, their arena is not
   Group group = near_group(6);

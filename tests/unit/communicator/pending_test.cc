@@ -250,6 +250,18 @@ TEST(PendingSplit, ABlockingOneInACallbackTakesNoPart) {
   EXPECT_EQ(both[0]->size(), 2) << "the refused call was no split";
 }
 
+TEST(PendingSplit, AWrongColorOfOneRankIsToldToTheOthers) {
+  Group world = make_pending_group(3);
+  std::vector<PendingCommunicator> pending;
+  for (auto& rank : world) pending.push_back(rank->split_async(rank->rank() == 1 ? -7 : 0, 0));
+  for (int rank = 0; rank < 3; ++rank) {
+    const Status status = pending[static_cast<std::size_t>(rank)].wait().status();
+    EXPECT_EQ(status.code(), rank == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch);
+    EXPECT_THAT(status.c_str(), HasSubstr(rank == 1 ? "color -7" : "rank 1 refused its own call"));
+  }
+  expect_works(world);
+}
+
 TEST(PendingSplit, WrongColor) {
   Group world = make_pending_group(1);
   EXPECT_EQ(world[0]->split_async(-2, 0).wait().status().code(), StatusCode::kInvalidArgument);
