@@ -187,12 +187,11 @@ constexpr std::array kAllLinks = {Links::alike, Links::unequal, Links::bursts};
 
 std::vector<Setting> quick() {
   std::vector<Setting> settings;
-  for (const Estimator estimator : kEstimators) {
-    for (const Links links : kAllLinks) {
-      // Augmented contributions under bursts take longer than all others together: whole().
-      if (estimator != Estimator::augmented || links != Links::bursts)
-        settings.push_back({estimator, links});
-    }
+  for (const Estimator estimator : kEstimators) settings.push_back({estimator, Links::alike});
+  // One whose weights follow what came, and one whose weights follow the links' rates.
+  for (const Estimator estimator : {Estimator::ratio, Estimator::horvitz_thompson}) {
+    settings.push_back({estimator, Links::unequal});
+    settings.push_back({estimator, Links::bursts});
     settings.push_back({estimator, Links::alike, 1});
   }
   settings.push_back({Estimator::horvitz_thompson, Links::bursts, 200});
