@@ -9,7 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// A stand-in ends so long after the deadline that its client has missed.
+// Time after its deadline at which a stand-in ends if its client says nothing.
 constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 
 }  // namespace
