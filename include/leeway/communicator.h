@@ -227,9 +227,9 @@ class LEEWAY_EXPORT Communicator {
   StatusCode state() const;
   // The same with a text.
   Status status() const;
-  // Returns true if a peer has destroyed or aborted its communicator, or is dead. Sends to that
-  // peer then complete, whether it took them or not; an exact receive from it fails. Any thread;
-  // one atomic load.
+  // Returns true if a peer has destroyed or aborted its communicator, or is dead. Sends to a peer
+  // that left then complete, whether it took them or not; those to a dead one fail, as does an
+  // exact receive from either. Any thread.
   bool peer_left() const;
 
   Rank rank() const;                   // rank of this process, 0 .. size() - 1
@@ -356,7 +356,8 @@ class LEEWAY_EXPORT Communicator {
   // Allocates memory for tensors, which the other ranks of a host can read. A large exact
   // all_reduce between such tensors copies only the result. All ranks must call it with the same
   // size, in the order of their collectives. If not all ranks share memory, or there is no room for
-  // it, the result is ordinary memory. Errors: kInvalidArgument (no bytes), and those of an exact
+  // it, the result is ordinary memory. Groups that do not share memory (counter near_calls is
+  // absent) do not compare such calls. Errors: kInvalidArgument (no bytes), and those of an exact
   // collective with the deadline options().join_timeout.
   Result<Allocation> allocate(std::size_t bytes);
 

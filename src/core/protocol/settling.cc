@@ -134,7 +134,21 @@ void Settling::tell_failure(const Round& round, StatusCode code, const Blame& bl
   }
 }
 
+bool Settling::owes(const Round& round, Rank peer) const {
+  if (!round.exchanges_with(peer)) return round.plan->needs_every_rank && !round.all_settled();
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    const ReceiveFlow& in = round.receive(kind, peer);
+    if (round.send(kind, peer).open() || (in.packets > 0 && !in.complete())) return true;
+  }
+  return false;
+}
+
 void Settling::end(Round& round) {
+  for (Rank peer = round.first_peer(); peer < round.end_peer(state_.config.size); ++peer) {
+    if (peer != state_.config.self && owes(round, peer)) state_.links[peer].watch.keep();
+  }
   state_.rounds.end(round);
   state_.timers.disarm_round(round);
 }

@@ -43,6 +43,7 @@ class Settling {
   const Failures& failures() const { return failures_; }
 
  private:
+  bool owes(const Round& round, Rank peer) const;
   bool may_run_ahead(const Round& round) const;
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void tell_failure(const Round& round, StatusCode code, const Blame& blame);

@@ -30,6 +30,7 @@ Duration patience_of(const RoundTrip& rtt, Duration peer_timeout) {
 
 Instant Watch::start(Instant now, const RoundTrip& rtt, Duration peer_timeout) {
   on_ = true;
+  kept_ = false;
   silent_since_ = now;
   probing_ = false;
   return next_at_ = now + suspect_after(rtt, patience_of(rtt, peer_timeout));
@@ -40,9 +41,11 @@ Watch::Look Watch::look(Instant now, Instant heard_at, bool expected, const Roun
   if (now < next_at_) return {.again_at = next_at_};
   if (heard_at > silent_since_) {
     silent_since_ = heard_at;
-    probing_ = false;
-    on_ = expected;
-    if (!expected) return {};
+    probing_ = kept_ = false;
+  }
+  if (!expected && !kept_) {
+    on_ = false;
+    return {};
   }
   const Duration patience = patience_of(rtt, peer_timeout);
   const Duration unsuspected = suspect_after(rtt, patience);

@@ -26,14 +26,18 @@ class Watch {
     enum class Verdict : std::uint8_t { lives, probe, dead } verdict = Verdict::lives;
     Instant again_at = Instant::infinite_future();
   };
+  // An operation has ended without something that the peer owes it. The peer is watched until it
+  // speaks, even if no operation waits any more: many end by their deadlines long before the peer
+  // time-out.
+  void keep() { kept_ = on_; }
   // `heard_at`: when the peer's process gave its last sign of life. `expected`: whether something
-  // still is expected from it. A peer that was silent is watched until it speaks, even if no
-  // operation waits any more: lossy rounds end by their deadlines long before the peer time-out.
+  // still is expected from it.
   Look look(Instant now, Instant heard_at, bool expected, const RoundTrip& rtt,
             Duration peer_timeout);
 
  private:
   bool on_ = false;
+  bool kept_ = false;  // keep()
   Instant silent_since_{0};
   Instant next_at_{0};        // looks before this time do nothing
   Instant probing_since_{0};  // first probe without an answer

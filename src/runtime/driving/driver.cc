@@ -417,7 +417,7 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
       const Instant now = steady_now();
       if (step(now)) {
         idle = {now};
-      } else {
+      } else if (callbacks_.empty()) {  // else they would wait for the next event
         rest(now, Instant::infinite_future(), idle);
       }
     }

@@ -96,6 +96,21 @@ TEST_F(Liveness, ARankThatDoesSomethingElseLives) {
   EXPECT_TRUE(call.finish(group_));
 }
 
+// Ranks that exchanged no packets in the call watched each other, too.
+TEST_F(Liveness, NothingIsExpectedOfARankAfterACallThatIsOver) {
+  for (const std::size_t count : {std::size_t{5000}, std::size_t{10}}) {
+    FloatAllReduce call(kRanks, count);
+    call.submit_all(group_);
+    ASSERT_TRUE(call.finish(group_));
+    ASSERT_TRUE(group_.settle());
+    kill(kVictim);
+    group_.run_until([] { return false; }, 20s);
+    for (Rank rank = 0; rank < kVictim; ++rank)
+      EXPECT_EQ(endpoint(rank).counters().peers_given_up, 0u) << "rank " << rank;
+    group_.thaw(kVictim);
+  }
+}
+
 TEST_F(Liveness, OneWhoComesBackIsToldAndAllItsCallsSayWhy) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));

@@ -57,6 +57,7 @@ TEST_F(Watched, IsNoLongerOnceItSpokeAndNothingIsExpected) {
 
 TEST_F(Watched, IsWatchedOnWhenASilentPeerIsNoLongerWaitedFor) {
   watch_.start(kStart, rtt_, kPeerTimeout);
+  watch_.keep();
   EXPECT_EQ(look(kStart + 500ms, Instant{0}, false).verdict, Verdict::probe);
   EXPECT_TRUE(watch_.on());
 }
