@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -31,6 +32,7 @@ class StubbornTransport final : public DatagramTransport {
   std::set<Rank> receivers;
   std::vector<ByteSpan> registered;
   std::atomic<bool> dead{false};
+  std::function<void()> before_wait;
 
   void let_go(std::size_t trains) {
     for (; trains > 0; --trains, --reading) {
@@ -61,7 +63,10 @@ class StubbornTransport final : public DatagramTransport {
   }
   std::size_t borrowed() override { return dead ? 0 : reading; }
   std::size_t receive(std::span<Received>) override { return 0; }
-  void wait(Duration) override { std::this_thread::sleep_for(100us); }
+  void wait(Duration) override {
+    if (before_wait) before_wait();
+    std::this_thread::sleep_for(100us);
+  }
   void wake() override {}
   TransportCounters counters() const override { return {}; }
   const Status& status() const override {
@@ -290,6 +295,24 @@ TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevic
   expect_death(Driver::wait(*queued));
   const auto later = start(exact(60s));
   expect_death(Driver::wait(*later));
+}
+
+// A receive ends at its deadline, and nothing is sent for that.
+TEST_F(DriverOperations, CallsBackBeforeItSleeps) {
+  collective::OperationSpec spec{.kind = collective::OperationKind::recv, .peer = 1};
+  spec.output = std::span(data_);
+  spec.options.delivery = exact(5ms);
+  const auto work = channel_.submit(spec);
+  std::atomic<bool> called{false};
+  std::atomic<bool> slept{false};
+  {
+    const Driver::Session session(*channel_.driver());
+    transport_->before_wait = [&] { slept = slept || (work->done && !called); };
+  }
+  work->call_when_done([&] { called = true; });
+  while (!called) std::this_thread::yield();
+  EXPECT_FALSE(slept);
+  transport_->dead = true;
 }
 
 TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
