@@ -167,7 +167,8 @@ TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
       std::vector{leeway::Message::recv(std::span(data), 0)});
   exchange.options.delivery = exact(no_deadline);
   Request& waiting = group.submit(1, exchange);
-  Traffic(group, data.size()).post(OperationKind::send, 0, 1, 0, 20ms);
+  Traffic traffic(group, data.size());
+  traffic.post(OperationKind::send, 0, 1, 0, 20ms);
   ASSERT_TRUE(group.run({&waiting}, 1s));
   EXPECT_EQ(waiting.status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_NE(waiting.status.text().find("rank 0 gave it up at its own deadline"),

@@ -319,7 +319,10 @@ std::vector<PayloadCase> payload_cases() {
                        .loss = 0.05});
     }
   }
-  return cases;
+  if (testing::kTakesAll) return cases;
+  std::vector<PayloadCase> third;
+  for (std::size_t i = 0; i < cases.size(); i += 3) third.push_back(cases[i]);
+  return third;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PayloadEverywhere, ::testing::ValuesIn(payload_cases()),
