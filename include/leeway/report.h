@@ -107,8 +107,8 @@ struct CollectiveReport {
   double loss = 0.0;
   // The same without repaired packets: fraction of packets of which all copies were lost or late
   double loss_first_pass = 0.0;
-  // Bytes that this rank sent: datagram payload, headers, repairs and copies included. 0 over
-  // shared memory
+  // Bytes that this rank had sent when the call was done: datagram payload, headers, repairs and
+  // copies included. 0 over shared memory. A send of a copied message may be done before it leaves
   std::uint64_t bytes_sent = 0;
   PhaseTimes times;
   // A deadline ended the operation, rather than completeness or a quiet network: this rank's

@@ -20,7 +20,7 @@ typedef struct leeway_report_summary {
   uint64_t message_count;     // for leeway_report_message()
   double loss;                // fraction of the packets for this rank that is missing after repair
   double loss_first_pass;     // the same before repair: packets lost or late
-  uint64_t bytes_sent;        // datagram payload, headers, repairs and copies included
+  uint64_t bytes_sent;        // when the call was done: payload, headers, repairs, copies
   int64_t gate_ns;            // submission until every needed peer had opened the operation
   int64_t reduce_ns;          // submission until this rank's shard was settled
   int64_t spread_ns;          // from the settling of this rank's shard until completion

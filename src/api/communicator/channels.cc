@@ -108,11 +108,6 @@ std::shared_ptr<WorkState> Channels::start_past_memory(const collective::Operati
   return route_of(spec, past_memory()).start(spec, place);
 }
 
-Result<CollectiveReport> Channels::run_past_memory(const collective::OperationSpec& spec,
-                                                   Channel::Place place) {
-  return route_of(spec, past_memory()).run(spec, place);
-}
-
 bool Channels::peer_left() const {
   return datagrams_.peer_left() || (near_ != nullptr && !forked() && near_->peer_left());
 }

@@ -93,8 +93,6 @@ class Channels {
   }
   std::shared_ptr<WorkState> start_past_memory(const collective::OperationSpec& spec,
                                                Channel::Place place);
-  Result<CollectiveReport> run_past_memory(const collective::OperationSpec& spec,
-                                           Channel::Place place);
   // All ranks must call this, in the order of their calls. Returns ordinary memory if there is none
   // that all ranks share.
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);

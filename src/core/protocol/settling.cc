@@ -225,7 +225,7 @@ void Settling::on_deadline(Instant now, Round& round) {
     return end(round);
   }
   // The client that the round stands in for knows better which rank it waits for, unless a rank has
-  // not begun. It has not begun either if it says nothing.
+  // not begun. A client that says nothing has not begun either.
   if (round.plan->stands_in && absent(now, state_.config.self, round, state_.links) == kNoRank) {
     if (round.plan->tag.delivery != Delivery::Kind::exact) return;
     const Instant patience_ends = round.plan->deadline + kStandInPatience;

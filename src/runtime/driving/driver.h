@@ -159,7 +159,7 @@ class Driver final {
     std::shared_ptr<WorkState> work;
     Status outcome;
     protocol::Blame blame;
-    bool of_channel = true;
+    bool of_channel = true;  // the work to end is an operation of a channel
   };
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,

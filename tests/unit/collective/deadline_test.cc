@@ -245,7 +245,7 @@ TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
   }
 }
 
-// As many calls are open as may be. Those behind them cannot be opened.
+// The engine opens no more calls than limits::kOpenCollectivesMax. Further calls wait for room.
 TEST(CallsThatWaitForRoom, EndAtTheirDeadlinesAndKeepTheirPlaces) {
   EngineGroup group(GroupOptions{.size = 2});
   constexpr std::size_t kFirst = limits::kOpenCollectivesMax;
