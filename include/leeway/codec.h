@@ -18,9 +18,10 @@ namespace leeway {
 inline namespace v0 {
 
 // `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode
-// float32, float16 and bfloat16 tensors. The number is bits per element, scales included, without
-// the header of 1 to 4 bytes a packet. float16 and bfloat16 tensors give the same bytes as the same
-// values in float32. Decoded values are summed in float32 and rounded to the tensor's type once.
+// float32, float16 and bfloat16 tensors. The number in each comment is bits per element, scales
+// included, without the header of 1 to 4 bytes a packet. float16 and bfloat16 tensors give the same
+// bytes as the same values in float32. Decoded values are summed in float32 and rounded to the
+// tensor's type once.
 enum class Codec : std::uint8_t {
   native = 0,
   fp32,            // 32
@@ -78,7 +79,7 @@ enum class ScaleRule : std::uint8_t {
   // the rule of the OCP specification's example: from the largest power of two in the block's
   // maximum; clips
   floor,
-  even,  // floor of the maximum rounded to the element's precision
+  even,  // like floor, after rounding the maximum to the element's precision
   ceil,  // the smallest scale that does not clip
 };
 // The name as parse_codec() reads it.
@@ -99,7 +100,7 @@ struct CodecOptions {
   ScaleRule scale_rule = ScaleRule::automatic;  // MX formats: how block scales are chosen
   // Randomised Hadamard transform of 256 elements in front of any codec but native.
   bool rotate = false;
-  // int8: clip at the optimum of ACIQ for the packet's mean magnitude (Laplace). Biased.
+  // int8: clip at ACIQ's optimum for a Laplace distribution of the packet's mean magnitude. Biased.
   bool clip = false;
   // luq: independent draws that are sent and averaged, 1 .. 4. Bytes grow with it, variance falls.
   std::uint8_t draws = 1;
@@ -151,8 +152,8 @@ LEEWAY_EXPORT Result<std::size_t> encoded_bytes(const CodecOptions& options, Dat
                                                 std::size_t elements);
 LEEWAY_EXPORT Status encode_packet(const CodecOptions& options, ConstTensorView elements,
                                    const PacketPlace& place, MutableByteSpan bytes);
-// Decodes a packet; no bytes are an error. If the codec rotates, elements are rotated back; the
-// place's seed and step must then be the encoder's.
+// Decodes a packet. Any bytes of the right length decode without error. If the codec rotates,
+// elements are rotated back; the place's seed and step must then be the encoder's.
 LEEWAY_EXPORT Status decode_packet(const CodecOptions& options, ByteSpan bytes,
                                    const PacketPlace& place, TensorView elements);
 

@@ -73,8 +73,8 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
 
 // Registration of memory that calls send from again and again (Communicator::register_memory). It
 // lasts until release(), or until this object or the communicator is destroyed. It must end before
-// the memory is freed, because the device would go on reading the old pages, and not while a call
-// uses the memory. For the thread that owns the communicator.
+// the memory is freed, because the device would go on reading the old pages. It must not end while
+// a call uses the memory. For one thread at a time.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
   // A handle without a registration.
@@ -97,7 +97,7 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
 // its communicator, but must not be destroyed while a call uses the memory.
 class [[nodiscard]] LEEWAY_EXPORT Allocation {
  public:
-  // No memory.
+  // An object without memory.
   Allocation() = default;
   // Page-aligned, zeros at first.
   std::byte* data() const { return memory_.data(); }
@@ -187,9 +187,9 @@ class LEEWAY_EXPORT Communicator {
 
   // Leaves the group, within a few round trips if all peers answer. Operations in flight have 64
   // retransmission time-outs of the slowest link to finish; then they fail with kCancelled. Peers
-  // that still lack something are served for 64 time-outs, but for 4 s at least, and for 5 s or 16
-  // time-outs at most, whichever is longer. Then good-bye is repeated until each peer has answered;
-  // to a dead peer for 2 s, or 12 times if that takes longer.
+  // that still lack data are then served for 64 time-outs: at least 4 s, and at most the longer of
+  // 5 s and 16 time-outs. Then good-bye is repeated until each peer has answered. To a dead peer it
+  // is repeated for 2 s, or 12 times if that takes longer.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -202,8 +202,8 @@ class LEEWAY_EXPORT Communicator {
   // else.
   static constexpr int kNoColor = -1;
   Result<std::unique_ptr<Communicator>> split(int color, int key);
-  // The same without blocking. Done when all ranks have called it, or split(). Needs no thread. May
-  // outlive this communicator.
+  // The same without blocking. The call is done when all ranks have called split() or
+  // split_async(). It needs no thread, and may outlive this communicator.
   PendingCommunicator split_async(int color, int key);
 
   // Makes a communicator without the excluded ranks. Those need not call this function, and may be
@@ -227,9 +227,9 @@ class LEEWAY_EXPORT Communicator {
   StatusCode state() const;
   // The same with a text.
   Status status() const;
-  // Returns true if a peer has destroyed or aborted its communicator, or is dead. Sends to a peer
-  // that left then complete, whether it took them or not; those to a dead one fail, as does an
-  // exact receive from either. Any thread.
+  // Returns true if a peer has left (destroyed or aborted its communicator) or is dead. Sends to a
+  // peer that left complete, whether the peer took them or not. Sends to a dead peer fail, and so
+  // do exact receives from either. Any thread.
   bool peer_left() const;
 
   Rank rank() const;                   // rank of this process, 0 .. size() - 1
@@ -317,14 +317,14 @@ class LEEWAY_EXPORT Communicator {
   // Sends and receives are matched per ordered pair of ranks and options.tag, in order of issue;
   // types must agree. output.count is the most that a receive takes: CollectiveReport::messages
   // says how many elements came and from which rank. A longer message fails on both sides
-  // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when it has
-  // been copied, unless 64 of them are still on their way to that rank. It arrives even if it is
-  // received after its deadline. A send whose receiver gave up is done, too. A receive from
-  // kAnyRank takes the next message of its tag from any rank. Receives of that tag that are issued
-  // after it wait until it has a message. If a receive from one rank fails by its deadline, its
-  // message counts as received: the next receive takes the message after it. If a receive from
-  // kAnyRank fails before a message has come, no message counts as received, and the same holds for
-  // receives that waited behind it: a later message is for the next receive.
+  // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when its
+  // data has been copied, unless 64 such sends are still on their way to that rank. Its message
+  // arrives even if the receive comes after the send's deadline. A send whose receiver gave up is
+  // done, too. A receive from kAnyRank takes the next message of its tag from any rank. Receives of
+  // that tag that are issued after it wait until it has a message. If a receive from one rank fails
+  // by its deadline, its message counts as received: the next receive takes the message after it.
+  // If a receive from kAnyRank fails before a message has come, no message counts as received, and
+  // the same holds for receives that waited behind it: a later message is for the next receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

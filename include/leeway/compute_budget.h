@@ -11,11 +11,11 @@
 //   options.weight = budget.weight();
 //   communicator.all_reduce(std::span(gradient), options);  // the mean per completed micro-batch
 //
-// Every rank decides by itself: no message is sent or waited for before the reduction. Ranks share
-// counts, and for the automatic threshold measured latencies. These travel in exact all-reduces of
-// a few 10 KB that begin at fixed steps and are read some steps later. So all ranks must take the
-// same steps, and none may issue another collective of the same communicator at the same time as
-// next_micro_batch(). The method: src/math/budget/README.md.
+// Every rank decides by itself: no message is sent or waited for before the reduction. Ranks
+// exchange counts and, for the automatic threshold, measured latencies. These travel in exact
+// all-reduces of a few 10 KB that begin at fixed steps and are read some steps later. So all ranks
+// must take the same steps, and none may issue another collective of the same communicator at the
+// same time as next_micro_batch(). The method: src/math/budget/README.md.
 #pragma once
 
 #include <chrono>
@@ -104,7 +104,7 @@ struct ComputeBudgetOptions {
   std::function<double()> device_seconds;
 };
 
-// Counts over ended steps. The three counts of clamps cover all readings.
+// Counts over ended steps. clock_clamps and latency_clamps also count in a step that still runs.
 struct ComputeCounts {
   std::uint64_t steps = 0;          // steps that ended
   std::uint64_t steps_stopped = 0;  // steps that ended before their last micro-batch
@@ -113,8 +113,8 @@ struct ComputeCounts {
   std::uint64_t dropped = 0;        // micro-batches planned and not completed
   // micro-batches among `dropped` that were begun, and given up by should_stop()
   std::uint64_t aborted = 0;
-  // Readings of a clock that went back, or ahead by more than an hour within a step. They count as
-  // no time and as an hour.
+  // Readings of a clock that went back, or ahead by more than an hour within a step. A step back
+  // counts as no time, a step ahead as an hour.
   std::uint64_t clock_clamps = 0;
   // Device times that are NaN, negative or above an hour. The host's time counts instead.
   std::uint64_t latency_clamps = 0;
@@ -124,7 +124,8 @@ struct ComputeCounts {
 };
 
 // A threshold estimated from the micro-batches of all ranks over one window. The predicted_ fields
-// hold what the normal model gives for their mean and deviation. Rates are fractions of 1.
+// come from a normal model with the mean and deviation of their latencies. Rates are fractions of
+// 1.
 struct ThresholdEstimate {
   Duration threshold{0};   // limit on a step's compute time
   double drop_rate = 0.0;  // fraction of the micro-batches that are not completed
@@ -175,7 +176,8 @@ class LEEWAY_EXPORT ComputeBudget {
 
   // Returns true if the rank must run another micro-batch; the previous one, if any, counts as
   // completed. Returns false if the step is over. The first call after the end of a step begins the
-  // next step. Make it right after the optimizer's step, so that waiting for data is compute time.
+  // next step. Make that call right after the optimizer's step, so that waiting for data counts as
+  // compute time.
   bool next_micro_batch();
   // Call it between forward and backward. Returns true if the step is over and the current
   // micro-batch does not count; then leave the loop.
@@ -195,8 +197,8 @@ class LEEWAY_EXPORT ComputeBudget {
   Duration threshold() const;  // the threshold in force; Duration::max() if none
   // Counts of what was computed, dropped and exchanged so far.
   ComputeStatistics statistics() const;
-  // The last exchange that failed, or else an error if the threshold is below every micro-batch;
-  // otherwise ok.
+  // Returns the error of the last exchange that failed; else an error if the threshold is below
+  // every micro-batch; else ok.
   Status status() const;
 
   // Collective: brings statistics().global up to date. Call it between steps.

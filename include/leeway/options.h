@@ -134,7 +134,7 @@ enum class Estimator : std::uint8_t {
   // links lose packets with equal probability and something arrives. For weighted averages, weights
   // must also be distributed alike on all ranks.
   symmetric_ratio,
-  // The owner's contribution with its exact share; the others are rescaled among themselves
+  // The owner's contribution has its exact share; the others are rescaled among themselves
   stratified,
   // Each link is rescaled by its realised rate n_i/k_i. Unbiased on unequal and bursty links,
   // because an owner that got no packet of a contribution asks for it again until the deadline.
@@ -167,8 +167,9 @@ struct Delivery {
   // Bounded only: fraction of packets that may stay lost, 0 .. 1
   double loss_max = 0.0;
   // Counts from submission. At the deadline exact fails, and the others return what they have
-  // received so far. A lossy all_reduce uses contributions that come in the first half of the time,
-  // by sites those of the own site in its first quarter. The rest is for spreading the result.
+  // received so far. A lossy all_reduce uses contributions that come in the first half of the time.
+  // In a call by sites, those of the own site must come in the first quarter. The rest of the time
+  // is for spreading the result.
   Duration deadline = std::chrono::seconds(60);
 };
 // As a deadline: none. The call ends when it is done, or when a peer is dead
@@ -403,8 +404,8 @@ struct Options {
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; equal on all ranks; never
   // more than this rank's share of the peer's receive buffer. 0 means 1 MiB. With congestion
-  // control the windows of all peers together may have 64 MiB instead, if that is more; 0 then
-  // means all of it
+  // control, the limit is that share or 64 MiB divided by the number of peers, whichever is more,
+  // and 0 means this limit
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -450,7 +451,7 @@ struct Options {
   std::shared_ptr<Rendezvous> store;
   // Number of this start of the job; part of every key. Ranks that give different numbers do not
   // find each other and time out, so a rank that an earlier start left behind cannot join this one.
-  // 0 suffices in a store, also where later attempts meet in the store of earlier ones.
+  // With `store`, 0 suffices, even if later attempts meet in the store of earlier ones.
   // from_environment() derives it from LEEWAY_RUN_ID, else from torchrun's --rdzv-id or the
   // identifier of an Open MPI job.
   std::uint64_t restart_count = 0;
@@ -461,7 +462,7 @@ struct Options {
     // may give the rendezvous as well
     from_environment = 0,
     // The caller, for a group that is not the launcher's. rank and world_size stay unset, and
-    // variables that give them are not read. LEEWAY_RENDEZVOUS is.
+    // variables that give them are not read. LEEWAY_RENDEZVOUS is read.
     from_caller,
   };
   // Reads the variables of launchers and LEEWAY_*. A variable that is empty or does not parse is an

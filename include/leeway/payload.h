@@ -81,7 +81,7 @@ class LEEWAY_EXPORT PayloadLayout {
     std::size_t elements = 0;    // 0 if none of the block passes through this rank
     std::uint64_t position = 0;  // like PayloadChunk::position
     // Contributions to this block leave in the order first_chunk, first_chunk + 1, ..., chunks - 1,
-    // 0, ... It is 0 for this rank's own block in a spread half.
+    // 0, ... first_chunk is 0 for this rank's own block in a spread half.
     std::uint32_t first_chunk = 0;
   };
   // Properties that all blocks of a half share. Each packet is encoded by itself; all packets of a
@@ -174,14 +174,14 @@ class LEEWAY_EXPORT PayloadSink {
   // Called once, after the source's begin(). An error fails the call before anything is sent.
   virtual Result<MutableByteSpan> landing(const PayloadLayout& layout) = 0;
 
-  // Hands over a chunk. In the reduce half it is one of this rank's block, with contributions by
-  // rising rank. To get the same bits as other ranks, sum in this order, rounding each product and
-  // each sum. For rotated codecs sum encoded contributions first, then rotate back, then add the
-  // own one. If the reduced chunk is spread, all ranks must hold the elements that decode from its
-  // encoded form.
-  // In the spread half it is one of the owner's block, with its one contribution. Packets with
-  // factor 0 did not arrive by the deadline: under an exact spread their elements become zeros,
-  // under a lossy one they stay as they were.
+  // Hands over a chunk. In the reduce half it belongs to this rank's block, and contributions come
+  // by rising rank. To get the same bits as other ranks, sum in this order, rounding each product
+  // and each sum. For rotated codecs sum encoded contributions first, then rotate back, then add
+  // the own one. If the reduced chunk is spread, all ranks must hold the elements that decode from
+  // its encoded form.
+  // In the spread half it belongs to the owner's block, with one contribution. Packets with factor
+  // 0 did not arrive by the deadline: under an exact spread their elements become zeros, under a
+  // lossy one they stay as they were.
   virtual void take(const PayloadChunk& chunk,
                     std::span<const PayloadContribution> contributions) = 0;
 

@@ -1,5 +1,4 @@
-// Bounded-drift parameter replication: sharded ownership, absolute versioned values, keep-stale,
-// hard age cap.
+// Replicas of sharded parameters over a lossy network, whose drift from one another is bounded.
 //
 // Every rank holds a full copy of the parameters and owns one shard of them. A training step is
 //   replica.reduce_gradients(gradient, lossy);   // my shard of it becomes the average

@@ -138,9 +138,9 @@ struct CollectiveReport {
   // Variance that loss adds to an element of the result, in the square of the element's unit,
   // averaged over our shard. For an average it is noise.loss_variance; for a sum, that times the
   // square of the number of contributors. Its mean over calls and ranks is right. One rank's figure
-  // may be far off and below 0, also on the mean: where its shard is short, or where ranks
-  // contribute unlike values. It is 0 if nothing was lost, and NaN if something was lost and
-  // noise.measured is false, as when nothing of the other ranks arrived.
+  // may be far off and below 0, also on average, if its shard is short or ranks contribute unlike
+  // values. It is 0 if nothing was lost, and NaN if something was lost and noise.measured is false,
+  // as when nothing of the other ranks arrived.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // One entry for send and recv; for exchange() one for each message in the caller's order; else

@@ -61,7 +61,7 @@ struct BFloat16 {
 struct F8E4M3 {
   std::uint8_t bits;  // sign, 4 of exponent, 3 of significand
 };
-// The same with a largest finite value of 57344, and infinities.
+// Storage of one FP8 value like F8E4M3, but with infinities and a largest finite value of 57344.
 struct F8E5M2 {
   std::uint8_t bits;  // sign, 5 of exponent, 2 of significand
 };

@@ -22,7 +22,7 @@ Status hand_out(PendingCommunicator made, leeway_pending** out) {
   return Status();
 }
 
-// The place for a handle. It holds NULL until the call succeeds.
+// Checks the caller's pointer to a handle. The handle is NULL until the call succeeds.
 template <typename Handle>
 Status clear(const char* function, const char* name, Handle** out) {
   LEEWAY_C_TRY(must_be_there(function, name, out));

@@ -86,7 +86,7 @@ Status take_arrays(const leeway_collective_options& given, CollectiveOptions& op
   return Status();
 }
 
-// The text that parse_faults() reads. Faults from the environment came from such a text.
+// Writes faults as the text that parse_faults() reads.
 std::string text_of(const FaultOptions& faults) {
   if (!faults.any()) return {};
   char text[256];

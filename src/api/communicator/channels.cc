@@ -17,8 +17,7 @@
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
-// Marks that this thread is in abort(). Callbacks that it calls from there may end the
-// communicator.
+// Marks that this thread is in abort(). Callbacks that abort() calls may destroy the communicator.
 class Channels::Aborting {
  public:
   explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost) {
@@ -32,8 +31,8 @@ class Channels::Aborting {
     if (channels_ != nullptr) --channels_->aborting_;
   }
 
-  // Waits until no other thread is in abort(). This thread's own calls cannot end before it has
-  // destroyed the communicator.
+  // Waits until no other thread is in abort(). This thread's own calls of abort() are not waited
+  // for: the destructor runs inside them.
   static void await_others(Channels& channels) {
     int own = 0;
     for (Aborting* one = innermost; one != nullptr; one = one->outer_) {

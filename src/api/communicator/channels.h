@@ -32,8 +32,8 @@ class Lineage {
   int size() const { return lanes_[0].config.size; }
 
   // Makes a communicator of these ranks of the parent, in this order; this process must be among
-  // them. `epoch`: agreed, never 0. `names`: by its ranks, the names by which people know them; if
-  // empty, they go by their ranks in it. May be called on any thread.
+  // them. `epoch`: equal on all of them, never 0. `names`: for each new rank, the number that texts
+  // show; if empty, texts show the new rank. May be called on any thread.
   std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
                                    std::uint32_t epoch, std::span<const Rank> names = {}) const;
 
@@ -72,22 +72,22 @@ class Channels {
   bool forked() const { return datagrams_.first().forked(); }
   const std::shared_ptr<CallOrder>& order() const { return order_; }
 
-  // Adds lanes to the datagrams' from now on. All ranks must call this, or none, as the next two.
+  // Adds lanes for the datagrams of later calls. All ranks must call this function, or none. The
+  // same holds for go_by_sites() and go_near().
   void use_lanes(std::vector<std::unique_ptr<Channel>> further) {
     datagrams_.add(std::move(further));
   }
   int lanes() const { return static_cast<int>(datagrams_.lanes().size()); }
-  // Sends calls that are large enough inside sites and between them from now on. `far` is as in
-  // site_route.h.
+  // From now on, sends large calls inside sites and between them. `far` is as in site_route.h.
   void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
-  // Sends calls that it takes through memory that all ranks map from now on.
+  // From now on, sends the calls that `near` takes through memory that all ranks map.
   void go_near(std::shared_ptr<NearRoute> near);
 
   // Starts a call for a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // The same as Route's functions, by the first route behind memory that takes the call. `place`:
-  // of a collective, among all of the communicator.
+  // Like Route::hold() and Route::start(), on the first route after memory that takes the call.
+  // `place`: the collective's place among all collectives of the communicator.
   Route::StandIns hold_past_memory(const collective::OperationSpec& spec, Channel::Place place) {
     return route_of(spec, past_memory()).hold(spec, place);
   }
@@ -97,13 +97,13 @@ class Channels {
   // that all ranks share.
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
 
-  // Keeps an object until this communicator has gone. With keep() it lives until all that derive
-  // from it have gone, too.
+  // Keeps an object until this communicator has gone. With keep() the object lives until all
+  // communicators derived from this one have gone, too.
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-  // Returns how many times shrink() was called before to make this group. Exactly its members make
-  // it, so they count alike, whatever other groups do.
+  // Returns how many times shrink() was called before to make this group. Only its members make the
+  // group, so all of them count alike.
   std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
@@ -122,7 +122,7 @@ class Channels {
   Status register_memory(ByteSpan memory) { return datagrams().register_memory(memory); }
   void forget_memory(ByteSpan memory) { datagrams().forget_memory(memory); }
 
-  // Rows of all routes.
+  // Returns the counters of all routes.
   Channel::Counters counters();
 
  private:
@@ -131,8 +131,8 @@ class Channels {
   // Returns the first route that takes the call, from routes_[first] on.
   Route& route_of(const collective::OperationSpec& spec, std::size_t first) const;
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
-  // Takes the place of a collective that does not go directly through memory. Returns nullopt if
-  // the channel counts by itself: there is no other route.
+  // Takes a place for a collective that does not go through memory. Returns nullopt for messages,
+  // and if there is only one route and lane: the channel then numbers the calls.
   Channel::Place take_place(const collective::OperationSpec& spec);
 
   std::vector<std::shared_ptr<void>> kept_;
@@ -157,9 +157,9 @@ inline congestion::Settings settings_of(const Options& options) {
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
 // Makes a driver over a connected transport, with the faults of the options, if any, between them.
-// `self`: this process's slot, by which the faults know it. `group`: its ranks are the slots; with
-// its keys the driver seals for them, and it may share memory with those of this host. If null, it
-// does neither. `lane`: keys of a pair of processes differ by it.
+// `self`: this process's slot, by which the faults know it. `group`: its ranks are the slots. With
+// its keys the driver seals for them, and it may share memory with those of this host. With null,
+// the driver does neither. `lane`: each lane has its own keys for a pair of processes.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,

@@ -174,8 +174,8 @@ MicroBatchRange ComputeBudget::dropped() const {
   return {micro_batch(), impl_->options.micro_batches - completed()};
 }
 
-// planned/completed of all ranks' steps so far, times the steps planned, rounded up. These are
-// whole numbers, the same everywhere.
+// The steps needed are steps_planned times planned/completed of all ranks so far, rounded up. Whole
+// numbers make them equal on all ranks.
 std::uint64_t ComputeBudget::steps_due(std::uint64_t steps_planned) const {
   const ComputeCounts& global = impl_->global;
   std::uint64_t steps = steps_planned;

@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A busy machine may take up to this time to let a process run.
+// Least peer_timeout. A busy machine may take this long to let a process run.
 constexpr Duration kPeerTimeoutMin = 100ms;
 
 Status check_lanes(const Options& options) {
@@ -164,7 +164,7 @@ Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
 }
 
 // Takes a secret or certificates from the environment if the program names none. Misspelt variables
-// are reported in any case. One that should have protected the group is an error.
+// are reported in any case. A misspelt variable that should have protected the group is an error.
 Status protect(Options& options) {
   const bool is_open =
       !rendezvous::credentials_of(options).any() && options.world_size.value_or(1) > 1;
@@ -286,7 +286,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   checked.rank = 0;
   checked.world_size = size;
   if (checked.congestion == CongestionControl::automatic)
-    checked.congestion = CongestionControl::none;  // no link lies between
+    checked.congestion = CongestionControl::none;  // there is no network
   if (Status status = check_membership(checked); !status.ok()) return status;
   return without_exceptions(
       "create_inproc", [&]() -> Result<std::vector<std::unique_ptr<Communicator>>> {
@@ -312,7 +312,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
           communicators.emplace_back(
               new Communicator(checked, std::make_unique<internal::Channels>(std::move(*driver))));
         }
-        // A rank multicasts to those that it knows to hear it.
+        // Finds out which ranks hear each rank: a rank multicasts only to those.
         for (auto& communicator : communicators) {
           if (config.multicast) (void)communicator->channels_->datagrams().deaf_to_multicast();
         }

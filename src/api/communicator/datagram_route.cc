@@ -134,8 +134,8 @@ void DatagramRoute::abort(const char* how) {
   for (const auto& lane : lanes_) lane->abort(how);
 }
 
-// In a callback a channel ends its calls as its destructor begins. Slices of one call have to end
-// on all lanes before.
+// In a callback, a channel's destructor ends its calls at once. The slices of these calls on
+// further lanes must have ended before that, so those lanes are aborted first.
 void DatagramRoute::close(std::vector<std::function<void()>>& closing) {
   for (std::size_t i = lanes_.size(); i-- > 0;) {
     if (i > 0 && driving::in_callback()) lanes_[i]->abort(driving::kDestroyed);

@@ -39,8 +39,8 @@ class Joining {
     return std::max<Duration>(end - driving::steady_now(), kProofTimeMin);
   }
   Duration time_left() const { return patience_until(end_); }
-  // Returns true if the length of datagrams is measured. A rank with a given size, or with injected
-  // faults, keeps to that of the lane.
+  // Returns true if the length of datagrams is measured. With a given size, or with injected
+  // faults, this rank keeps the size that the meeting agreed on.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
   Status go_where_told();
@@ -206,7 +206,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
   // WIRE 10.4
-  // Decided by what all ranks know alike: one of them may have been given a short length.
+  // Decided from what all ranks know alike, because a short length may be set on one rank only.
   const bool may_be_long =
       all_may_share(group_) || lane.datagram_bytes > protocol::kBaseDatagramBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 && may_be_long) {
@@ -232,7 +232,7 @@ Result<std::unique_ptr<Channel>> Joining::open(rendezvous::Candidate& candidate,
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
 
-// Without multicast every packet goes to each rank by itself.
+// A failure is only logged: without multicast, every packet is sent to each rank by itself.
 void Joining::join_multicast(rendezvous::Candidate& candidate) {
   const auto address = rendezvous::address_from_bytes(group_.multicast->address);
   const Status status = address ? candidate.join_multicast(*address, group_.multicast->port)

@@ -1,4 +1,4 @@
-// A rank on its way into a group: from transports that are open to channels that have proven them.
+// How a rank joins a group: from open transports to channels whose paths are proven.
 #pragma once
 
 #include "communicator/channels.h"
@@ -11,9 +11,9 @@ namespace leeway::internal {
 // Meets the other ranks, connects the transport that all agreed on, and hears from every rank over
 // it. Takes at most options.join_timeout, plus a second for proofs if the meeting took all of it.
 //
-// `seat`: on the endpoint whose socket is among the candidates; or null. Returns kCancelled soon
-// after the caller asked through candidates.local.stop. Afterwards `options.congestion` and
-// `options.lanes` hold the choices that were made.
+// `seat`: the seat on the endpoint whose socket is among the candidates; or null. Returns
+// kCancelled soon after the caller asked through candidates.local.stop. Afterwards
+// `options.congestion` and `options.lanes` hold the choices that were made.
 Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
@@ -25,7 +25,7 @@ inline constexpr Duration kPathProofTime = std::chrono::seconds(10);
 // Logs the facts known of each path that failed.
 Channel::TellPath tell_paths(rendezvous::Log& log);
 
-// Vote over the datagrams, which all ranks must take at the same place in the order of their calls.
+// Votes over the datagrams. All ranks must call it at the same place in the order of their calls.
 // Returns true if all say yes.
 Result<bool> all_say(Channels& channels, bool yes);
 

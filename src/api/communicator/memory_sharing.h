@@ -29,7 +29,7 @@ std::unique_ptr<DatagramTransport> with_memory(std::unique_ptr<DatagramTransport
 // Returns true if all ranks are said to be of one host and one user.
 bool all_may_share(const rendezvous::Group& group);
 
-// Meets the other ranks; `slots`: by rank. Processes that are known already keep their way.
+// Meets the other ranks; `slots`: by rank. Processes that are known already keep their transport.
 void meet_by_memory(const rendezvous::Group& group, Rank self, std::span<const Rank> slots,
                     transport::MixedTransport& mixed);
 

@@ -18,7 +18,7 @@ using collective::OperationSpec;
 // Stream tag of the keyed hash (base/philox.h).
 constexpr std::uint32_t kSideStream = 0x4E000000;
 
-// Limit of a slot's pieces. A host with more ranks has more cores than we know of.
+// Most ranks in an arena, and so most pieces of a slot. We know no host with more cores than this.
 constexpr int kNearRanksMax = 64;
 
 // Broadcasts the arena's name from the first rank to the others. A name of zeros means that there

@@ -30,10 +30,10 @@ std::atomic<int> arenas{0};
 // Time that the thread stays with nothing to do.
 constexpr std::chrono::milliseconds kThreadLingers(100);
 
-// Time between looks at the calls behind one that goes by datagrams.
+// Period at which deadlines of queued calls are checked while the current call goes by datagrams.
 constexpr std::chrono::milliseconds kLooksEvery(20);
 
-// Looks of a wait (near::Surroundings) after which it is long.
+// Number of looks (near::Surroundings) after which a wait counts as long.
 constexpr int kLooksOfALongWait = 5;
 
 Status ended(Rank self, const char* how) {
@@ -105,7 +105,8 @@ void NearRoute::pass(std::uint64_t place) {
   for (const Queued& queued : queue_) hold(queued.work->request.spec, queued.number);
 }
 
-// Call it under the lock, for calls in their order.
+// Holds the call's place on the routes after memory, once. Call it under the lock, in the order of
+// the calls.
 void NearRoute::hold(const Spec& spec, std::uint64_t number) {
   if (!held_.empty() && held_.back().number >= number) return;
   held_.push_back({number, parent_.hold_past_memory(spec, place_of(number))});
@@ -177,8 +178,8 @@ bool NearRoute::begin_serving() {
   return true;
 }
 
-// Callers hear of a finished call when the next call may begin. They may end the communicator then,
-// and with it this thread.
+// A caller hears that its call is done only when the next call may begin. The caller may then end
+// the communicator, and with it this thread.
 void NearRoute::serve(const std::stop_token& stop) {
   // exit() must leave no call running: a program's tensors may go at any moment.
   const std::stop_callback on_stop(stop, [this] {
@@ -216,7 +217,7 @@ void NearRoute::serve(const std::stop_token& stop) {
   cancel_queued();
 }
 
-// `overdue`: as in Queued. Such a call has only to be given up, so that peers hear of it.
+// `overdue`: as in Queued. An overdue call is only refused, so that peers hear of it.
 Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t number,
                                             Instant submitted, const Status& overdue) {
   CollectiveReport report;
@@ -243,8 +244,9 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
   return result;
 }
 
-// A rank waits in another call of the same number, by datagrams. Both hear there how they differ,
-// if they do. A stand-in that held this call's place may have heard that already.
+// Some rank makes its call of this number by datagrams, so this rank follows. Both hear there how
+// their calls differ, if they do. A stand-in that held this call's place may have heard that
+// already.
 Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t number,
                                            Instant submitted) {
   StandIns stand_ins;

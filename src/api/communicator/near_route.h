@@ -18,13 +18,13 @@ namespace leeway::internal {
 
 class NearRoute final : public Route, public std::enable_shared_from_this<NearRoute> {
  public:
-  // All ranks must make one, or none. `parent` must live until close(). `side` has the same ranks,
-  // for calls that some rank must take apart.
+  // All ranks must make one, or none. `parent` must live until close(). `side` is a communicator of
+  // the same ranks, for calls that some rank cannot make in memory.
   NearRoute(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
   ~NearRoute() override;
 
-  // Returns true if this process may have another one.
+  // Returns true if this process may have another arena.
   static bool has_room();
   bool takes(const collective::OperationSpec& spec) const override { return near::takes(spec); }
   bool takes_places() const override { return true; }
@@ -32,16 +32,16 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   Result<CollectiveReport> run(const collective::OperationSpec& spec,
                                Channel::Place place) override;
   // Runs the call on a thread of this object. If no such thread can be had, the call goes by
-  // datagrams, and ranks that are in it here hear of that.
+  // datagrams, and peers that wait in memory hear of that.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
-  // No route has this one behind it.
+  // Never needed: memory is the first route, and places are held on later ones.
   StandIns hold(const collective::OperationSpec& /*spec*/, Channel::Place /*place*/) override {
     return {};
   }
-  // The collective at this place takes another route, and starts next. Ranks that are in one here
-  // at that place follow. Calls here that come before it may yet have to take its route, so their
-  // places are held there. Call this under the lock of the order.
+  // Notes that the collective at `place` takes another route, and starts next. Peers whose call at
+  // that place is in memory follow it. Earlier calls in memory may yet have to take that route, so
+  // their places are held there. Call this under the lock of the order.
   void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Returns true if a peer has said here that no further call of it comes. Any thread.
@@ -49,7 +49,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   // Fails the current call and queued ones now. Their memory is then free.
   void abort(const char* how) override;
   void add_counters(Channel::Counters& rows) override;
-  // In the child of a fork that is left to the parent.
+  // In the child of a fork it does nothing, because the thread is the parent's.
   void close(std::vector<std::function<void()>>& closing) override;
 
  private:
@@ -111,9 +111,9 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
 };
 
 // Ranks of a new communicator that are said to share memory meet in an arena. The first rank makes
-// it and tells its name, the others find it. All must call this. `willing`: this rank knows no
-// reason against it. Their datagrams take no number of the communicator's calls. Returns null if
-// some rank cannot use the arena; `why` gives the reason here.
+// it and tells its name, the others find it. All ranks must call this function. `willing`: this
+// rank knows no reason against an arena. The meeting takes no number of the communicator's calls.
+// Returns null if some rank cannot use the arena; `why` gives the reason here.
 Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why);
 

@@ -17,7 +17,7 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Keyed choice of the elements whose drift is measured.
+// Stream tag of the keyed hash that chooses the elements whose drift is measured.
 constexpr std::uint32_t kSampleStream = 0x44000000;
 constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 
@@ -112,7 +112,7 @@ struct Replica::Impl {
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
-    // The broadcast rounds them again.
+    // The broadcast rounds the owned parameters again, from their float32 master copy.
     std::copy(master.begin(), master.end(), own_parameters().begin());
     watch_own_steps();
     OperationSpec spec{
@@ -136,7 +136,7 @@ struct Replica::Impl {
   }
 
   Status note_arrivals(const CollectiveReport& report, Delivery::Kind delivery) {
-    // A repaired block is then not stale.
+    // Under other classes than best effort a repaired block is not stale.
     const bool repairs_count = delivery != Delivery::Kind::best_effort;
     for (const PeerReport& peer : report.peers) {
       packets_expected += peer.expected;

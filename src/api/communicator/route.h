@@ -35,8 +35,8 @@ class Route {
   Route& operator=(const Route&) = delete;
   virtual ~Route() = default;
 
-  // Returns true if all ranks send this call by this route. The call's arguments are right, except
-  // where the route is the last of its list.
+  // Returns true if all ranks send this call by this route. Calls with wrong arguments are started
+  // only on the last route of the list.
   virtual bool takes(const collective::OperationSpec& spec) const = 0;
   // Returns true if the route itself takes the places of its calls from the CallOrder.
   virtual bool takes_places() const { return false; }

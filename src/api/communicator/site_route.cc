@@ -21,8 +21,8 @@ constexpr std::uint32_t kSiteStream = 0x53000000;
 // Site name that stands for the host on which a process runs.
 constexpr std::string_view kHostAsSite = "host";
 
-// Tensors of at least this many bytes go in hops. Over far links bytes are dear; on a local network
-// the further hops are.
+// Tensors of at least this many bytes go in hops. Over far links bytes cost most; on a local
+// network the additional hops do.
 constexpr std::size_t kLeastBytesFar = std::size_t{16} << 10;
 constexpr std::size_t kLeastBytesNear = std::size_t{256} << 10;
 
@@ -131,7 +131,7 @@ void SiteRoute::advance() {
   }
 }
 
-// Called under the lock, as is the next one.
+// Called under the lock, like end_rest().
 void SiteRoute::on_leg_done(const Finished& one, Instant now) {
   Call& call = *one.call;
   std::erase(call.under_way, one.work);
@@ -150,8 +150,8 @@ void SiteRoute::end_rest(const Call& call) {
 }
 
 // A stand-in that fails tells that ranks differ, or that the call has failed at a peer. If the call
-// has failed here, the stand-in knows which rank has not begun it. A leg may only name a rank that
-// waits for that one, too.
+// has failed here, the stand-in knows which rank has not begun it. A failed leg may name only a
+// rank that itself waits for that one.
 void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {

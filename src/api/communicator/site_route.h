@@ -25,7 +25,8 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   // long or slow. It must be equal on all ranks, since it decides which calls go by sites.
   SiteRoute(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
 
-  // A small call loses more by its further hops than it gains by fewer bytes between sites.
+  // Takes large calls only: a small one loses more by additional hops than it gains by fewer bytes
+  // between sites.
   bool takes(const collective::OperationSpec& spec) const override;
   StandIns hold(const collective::OperationSpec& spec, Channel::Place place) override {
     return {parent_.datagrams().hold(collective::HierarchicalCall::stand_in(spec), place)};
@@ -33,7 +34,8 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   void abort(const char* how) override;
-  // Leaves the three communicators at once: calls that did not end go on among the parent's.
+  // Leaves the three communicators here, not through `closing`: calls that are left then end their
+  // stand-ins, which needs the parent's datagrams.
   void close(std::vector<std::function<void()>>& closing) override;
   // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and
   // "spread_".

@@ -20,7 +20,7 @@
 
 namespace leeway::internal {
 
-// Returns a name for an endpoint of this process that no other has.
+// Returns a random number that identifies an endpoint of this process.
 std::uint64_t random_process();
 
 class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
@@ -46,8 +46,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
 
   // Takes a seat for the group of the options, on an existing endpoint or a new one. Returns null
   // if the group needs a socket of its own or none: with injected faults, with multicast, without
-  // UDP, or alone. `secrets` is null if there are none. Groups with different ones share an
-  // endpoint only if they are for meetings only: a pair of processes has one key for all its
+  // UDP, or alone. `secrets` is null if there are none. Groups with different secrets share an
+  // endpoint only if the secrets are for meetings only: a pair of processes has one key for all its
   // groups.
   static Result<std::unique_ptr<Seat>> take_seat(const Options& options,
                                                  std::shared_ptr<const keys::Secrets> secrets);
@@ -59,8 +59,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   // A random number by which all groups know this process's endpoint.
   std::uint64_t process() const { return process_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
-  // Returns a function that is true if trains leave as one message. Only the thread that drives may
-  // call it.
+  // Returns a function that tells whether trains leave as one message. Only the thread that drives
+  // may call it.
   std::function<bool()> segmentation() const {
     return [&udp = *udp_] { return udp.segmentation(); };
   }

@@ -90,8 +90,8 @@ Result<Capture::Where> Capture::where(cuda::Stream stream) const {
   return out;
 }
 
-// Lets the first stream go on after the others, and after the inputs of the lane's last operation
-// in this graph. So all ranks begin these operations in one order.
+// Makes the first stream wait for the others, and for the inputs of the lane's last operation in
+// this graph. So all ranks begin these operations in one order.
 Status Capture::join_streams(const Transfer& transfer, const Where& where) {
   const Driver& driver = stager_.driver_;
   Lane& lane = *transfer.lane;
@@ -213,8 +213,8 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
 
 Status Capture::run(std::span<const Transfer> transfers) {
   std::vector<const Operation*> operations;
-  // Enqueues the inputs of all transfers first, then the sums of all, because one may wait for
-  // another lane's.
+  // Enqueues the inputs of all transfers first, then the sums of all, because a sum may wait for
+  // another lane's input.
   for (const Transfer& one : transfers) {
     const ContextScope scope(stager_.driver_, one.lane->device().context());
     const auto graph = where(one.streams.front());

@@ -30,7 +30,7 @@ class Device {
   const Driver& driver() const { return driver_; }
   cuda::Context context() const { return context_.context; }
   int ordinal() const { return context_.ordinal; }
-  // Returns whether cuStreamWaitValue32 and its kin work.
+  // Returns whether cuStreamWaitValue32 and the like work.
   bool stream_waits() const { return stream_waits_; }
   // An event for one record and wait at a time.
   cuda::Event event() const { return event_; }

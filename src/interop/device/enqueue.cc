@@ -142,7 +142,7 @@ Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
   if (Status status = wait_for_word(driver, lane.inputs(), earlier, &Words::released);
       !status.ok() || earlier.ready())
     return status;
-  // Streams of an aborted communicator may pass by copies that are still to come.
+  // After an abort, `released` may come before the copy into staging has ended.
   return wait_for_word(driver, lane.inputs(), earlier, &Words::ready);
 }
 

@@ -1,8 +1,8 @@
 // Places the staging memory of steps in a ring. Arithmetic only.
 //
 // Leases are given one behind the other and end in any order. A lease is closed once the work that
-// ends it is enqueued. A new lease may lie only over closed ones, and its owner waits for their
-// signals first.
+// ends it is enqueued. A new lease may reuse only the memory of closed leases, and its owner first
+// waits for their signals.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 
 namespace leeway::device {
 
-// A cache line of such words. Each word only grows, as signed differences: a wait for an older
+// A cache line of progress words. Each word only grows, as signed differences: a wait for an older
 // value is satisfied by a newer one. So a line may be reused while a thread or stream still has to
 // read it.
 struct alignas(64) Words {
@@ -26,7 +26,7 @@ struct alignas(64) Words {
 };
 using Word = std::uint32_t Words::*;
 
-// One use of such a line.
+// One use of a line of words.
 //
 // The host writes one of two values. Kernels that find value() do what staging says. Kernels that
 // find the next value do nothing, because that step was dropped. Both values satisfy waits.

@@ -62,9 +62,9 @@ LEEWAY_GPU std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
 }
 
-// The largest magnitude of some floats. Bits are compared as integers, so that infinities and NaN
-// come out on top: as signed ones, of which a positive float is the largest, and as unsigned ones,
-// of which a negative float is. No float is parted from its sign on the way.
+// Finds the largest magnitude of some floats. Bits are compared as integers, so that infinities and
+// NaN are the largest. Signed integers find the largest positive float, and unsigned ones the
+// largest negative float, so no sign has to be removed from a float.
 class LargestMagnitude {
  public:
   LEEWAY_GPU void add(std::uint32_t bits) {
@@ -98,10 +98,10 @@ inline constexpr float kOntoIntegers = 0x1p23f;
 
 // Returns the code of a magnitude of E2M1 below 2^7, in units of 2^-fraction_bits and to the
 // nearest unit. Code and fraction are one integer, in the last 16 bits of a float from
-// kOntoIntegers up. It may be above the largest code, 7. Codes over values are three straight
-// pieces, each flatter than the one before, so the code is the least of three lines. Rounding keeps
-// the order of values, so lines may be rounded first. The order of positive floats is the order of
-// their bits.
+// kOntoIntegers up. It may be above the largest code, 7. As a function of the value, the code is
+// three straight pieces, each flatter than the one before, so the code is the least of three lines.
+// Rounding keeps the order of values, so lines may be rounded first. The order of positive floats
+// is the order of their bits.
 template <int fraction_bits>
 LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
@@ -140,7 +140,7 @@ struct Inverse {
   float rest = 0.0f;
 };
 
-// Returns an element over its scale. `rests`: there may be a rest.
+// Returns an element divided by its scale. `rests`: the scale may have a rest (block_scale.h).
 template <bool rests>
 LEEWAY_GPU float over_scale(float value, const Inverse& scale) {
   if constexpr (rests) return fused(value, scale.inverse, value * scale.rest);
@@ -182,7 +182,7 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
   return codes;
 }
 
-// Returns each element over its scale, at most kE2m1Most in magnitude.
+// Returns each element divided by its scale, at most kE2m1Most in magnitude.
 template <bool rests>
 LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   Slice limited;
@@ -196,10 +196,10 @@ LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   return limited;
 }
 
-// Returns the elements over their scale, rounded to nearest, or by byte j of `random` for element
-// j. If the inverse is 0, the block is blank (block_scale.h), and its codes are 0 whatever its
-// elements are. `fits`: the scale is that of these elements, and not of a bound that they may be
-// far beyond.
+// Returns the elements divided by their scale, rounded to nearest, or by byte j of `random` for
+// element j. If the inverse is 0, the block is blank (block_scale.h), and its codes are 0 whatever
+// its elements are. `fits`: the scale is that of these elements, and not of a bound that they may
+// be far beyond.
 template <Minifloat element, bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
                                                   bool fits, const PhiloxCounter& random) {
@@ -368,7 +368,7 @@ LEEWAY_GPU Slice floats_of(const SliceCodes<16>& codes) {
 
 // ---- sums ----
 
-// Start value of a sum. A term added to it is that term, also if it is 0 of either sign.
+// Start value of a sum. Adding a term to it gives exactly that term, also for 0 of either sign.
 inline constexpr float kNothing = -0.0f;
 
 // Adds weight x term to the sum, in two rounded steps, never fused.

@@ -99,9 +99,9 @@ LEEWAY_GPU void store_slice(std::byte* packet, DataType type, unsigned at, unsig
   }
 }
 
-// Returns the largest magnitude of a packet of f32 at a multiple of a quad, as integers are
-// compared. Any lane may look at any element: neighbours read neighbouring quads, which caches
-// serve four times as fast as slices.
+// Returns the largest magnitude, compared as integers, of a packet of f32 that is aligned to a
+// quad. Lanes need not keep to their slices: neighbours read neighbouring quads, which caches serve
+// four times as fast as slices.
 LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* packet,
                                           unsigned elements) {
   constexpr unsigned kAtOnce = 10;  // quads in flight before the first one is used

@@ -129,7 +129,7 @@ LEEWAY_GPU Quad load_quad(const std::byte* from) {
   return {{quad.x, quad.y, quad.z, quad.w}};
 }
 // The same for memory that is read twice. The first-level cache has room for what warps have read
-// once and not yet again, but would give it up for what was read twice since
+// once and will read again, but would evict it for data that was already read twice
 // (docs/measurements/device_codec.md).
 #define LEEWAY_LOAD_QUAD(eviction)                                              \
   Quad quad;                                                                    \

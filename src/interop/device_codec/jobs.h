@@ -81,7 +81,7 @@ struct JobList {
   const std::uint32_t* count = nullptr;
   const std::uint32_t* word = nullptr;
   std::uint32_t value = 0;
-  // Approximate number over all jobs: the launch has warps for these.
+  // Approximate number of packets of all jobs; the launch has warps for them.
   std::uint32_t packets_max = 0;
 };
 

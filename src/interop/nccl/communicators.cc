@@ -30,8 +30,8 @@ Result<Config> config_of(const leeway_nccl_config* asked, const Config& inherite
   return config;
 }
 
-// Returns the job that makes `comm`. The program has the handle already. Cancelling sets it to
-// null, and so does waiting if the communicator failed.
+// Returns the job that makes `comm`. The program has the handle already. Cancelling sets the handle
+// to null, and so does waiting if the communicator failed.
 Group::Job making(const std::shared_ptr<Comm>& comm, leeway_nccl_comm* handle,
                   std::function<void()> begin) {
   const auto forget = [handle] {

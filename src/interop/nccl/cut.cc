@@ -14,7 +14,7 @@ constexpr std::size_t kParts = 8;
 // copy.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
-// Only its length decides how a message is cut, because the peer may have it in a group of other
+// A message is cut by its length alone, because the peer may have it in a group with other
 // messages.
 constexpr std::size_t kMessagePart = kPartMax;
 

@@ -49,8 +49,8 @@ class Codecs {
       const auto found = ready_.find(key);
       if (found != ready_.end()) return found->second ? &*kernels_ : nullptr;
     }
-    // Loads without the mutex: it may wait for streams, and these for another thread. Loading twice
-    // does no harm.
+    // Loads without the mutex: loading may wait for streams, and these for another thread. Loading
+    // twice does no harm.
     const Status status = kernels_->load_now(format, {.stream = lane.inputs()});
     if (!status.ok()) say(status);
     const std::lock_guard lock(mutex_);

@@ -18,7 +18,8 @@ device::Stager* stager();
 // Returns the reason why stager() is null.
 std::string why_no_driver();
 // Returns the kernels that encode and sum in this format, ready on the lane's device, or null if
-// the driver cannot load them. The first call logs which at INFO. Needs a stager().
+// the driver cannot load them. The first call logs at INFO whether codecs run on the device. Needs
+// a stager().
 const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format);
 // Returns the calling thread's CUDA device; 0 without a driver.
 int current_device();

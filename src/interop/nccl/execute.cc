@@ -9,7 +9,7 @@
 namespace leeway::nccl {
 namespace {
 
-// The two tensors of an operation. NCCL gives the length of one block of them.
+// The two tensors of an operation. NCCL gives the length of one block.
 struct Tensors {
   ConstTensorView input;
   TensorView output;

@@ -67,7 +67,7 @@ Result<UniqueId> id_of_place(const std::string& place) {
   return id;
 }
 
-// Warns once a process.
+// Warns once in each process.
 void say_not_sealed() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;

@@ -43,8 +43,8 @@ class Policy {
   Policy of(const Group& group) const;
   bool empty() const { return rules_.empty(); }
 
-  // Returns how this call is delivered, or null if no rule decides: then exactly. `bytes` is the
-  // size of the whole tensor.
+  // Returns how this call is delivered, or null if no rule decides: the call is then exact. `bytes`
+  // is the size of the whole tensor.
   const CollectiveOptions* find(Kind kind, ReduceOp op, DataType type, std::size_t bytes) const;
 
   // Returns a text for each rule that can never decide a call: which rule, and why.

@@ -1,8 +1,8 @@
 // Functions that Leeway does not support: NCCL's device interface, one-sided writes, growing, and
-// the parameters of NCCL's own machinery. Such a call returns ncclInvalidUsage, and is logged once
-// a name. The names exist because a program dies at its first call of a name that is missing, and
-// libtorch_cuda names all of them. Some calls get a true answer: facts of a communicator, memory
-// that can be suspended (none), and parameters (none).
+// the parameters of NCCL's own machinery. Such a call returns ncclInvalidUsage, and each name is
+// logged once. The names exist because a program dies at its first call of a name that is missing,
+// and libtorch_cuda names all of them. Some calls get a true answer: facts of a communicator,
+// memory that can be suspended (none), and parameters (none).
 #include <atomic>
 #include <cstring>
 

@@ -91,7 +91,7 @@ const device_codec::Kernels* StagedCall::kernels() const {
       **lane, codec::format_of(operation.options.codec, operation.type, codec::Purpose::sum));
 }
 
-// Makes kernels run the step, which read and write the memory instead of copies.
+// Makes kernels run the step. They read and write the call's memory in place of copies.
 void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                         device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;
@@ -111,7 +111,7 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                                          .input = memory(step.input),
                                          .input_pitch = blocks ? step.input.front().pitch : 0,
                                          .output = memory(step.output)};
-  // Even shards, or fewer ones of a packet each if the tensor is short.
+  // Blocks are even shards, or fewer blocks of a packet each if the tensor is short.
   if (call.spreads)
     call.block_elements =
         std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));

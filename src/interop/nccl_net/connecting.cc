@@ -12,7 +12,7 @@ constexpr int kReceiver = 0;
 constexpr int kSender = 1;
 
 // The listener was there when it made its handle, so silence means that its process is gone or that
-// no way leads to it. When it calls accept is its own affair.
+// no way leads to it. It may call accept at any later time.
 constexpr auto kReachTime = std::chrono::seconds(30);
 
 }  // namespace

@@ -15,7 +15,7 @@ typedef struct leeway_nccl_net_functions {
   leeway_nccl_result (*devices)(int* count);
   leeway_nccl_result (*properties)(int device, leeway_nccl_net_properties_v12* properties);
   leeway_nccl_result (*listen)(int device, void* handle, void** listener);
-  /* *comm is null as long as the connection does not stand. */
+  /* *comm is null until the connection is established. */
   leeway_nccl_result (*connect)(int device, const void* handle, void** comm);
   leeway_nccl_result (*accept)(void* listener, void** comm);
   leeway_nccl_result (*register_memory)(void* comm, void* data, size_t size, int kind,

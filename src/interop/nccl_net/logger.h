@@ -13,9 +13,9 @@ using nccl::Code;
 // Sets the logger of the process. Null turns the log off.
 void log_to(leeway_nccl_logger logger);
 
-// A line at NCCL_DEBUG=WARN, "NET/Leeway : what: why", and the code that NCCL is told.
+// Writes a line at NCCL_DEBUG=WARN, "NET/Leeway : what: why", and returns the code for NCCL.
 Code failed(const Status& status, const char* what);
-// A line at NCCL_DEBUG=INFO. printf-style.
+// Writes a line at NCCL_DEBUG=INFO. printf-style.
 [[gnu::format(printf, 1, 2)]] void inform(const char* format, ...);
 
 }  // namespace leeway::nccl_net

@@ -237,7 +237,7 @@ EXPORTED const leeway_nccl_net_v6 ncclNetPlugin_v6 = {
     REST,
 };
 
-/* Since 7: a place for what a device could do by itself. */
+/* Since 7: a handle for offload to a device, which stays as it is. */
 
 static leeway_nccl_result connect_v7(int device, void* handle, void** comm,
                                      struct leeway_nccl_net_offload** offload) {

@@ -41,8 +41,8 @@ class Process {
 
   // `device` is one of devices().
   Result<std::unique_ptr<Listener>> listen(int device);
-  // Works as Connecting::poll(). Begins with the first call for a handle, and ends when that call
-  // gives a result.
+  // Works like Connecting::poll(). The first call for a handle begins the connection, and the call
+  // that gives a result ends it.
   Result<std::unique_ptr<Connection>> connect(const nccl::UniqueId& id);
 
  private:

@@ -1,5 +1,6 @@
-// The store of a listener elsewhere, as its handle names it. The store's first use finds out which
-// of the handle's addresses answers. That happens on the thread that joins: NCCL's must not block.
+// The store of another process's listener, which a handle names. The store's first use finds out
+// which of the handle's addresses answers. That happens on the thread that joins: NCCL's must not
+// block.
 #pragma once
 
 #include <atomic>

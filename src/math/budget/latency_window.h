@@ -7,10 +7,10 @@
 // "Next" goes through the completed latencies cyclically, in the order in which they ran, so that
 // the outcome is a function of the window alone.
 //
-// Latencies that do not depend on when they run are imputed without bias, but for the part of a
-// long micro-batch beyond all that completed. If they do depend (a slow second half of every step,
-// say), micro-batches that stop early look like those that run early. Not thread-safe; allocates
-// when constructed only.
+// If latencies do not depend on their place in the step, imputing is unbiased, but for the part of
+// a long micro-batch beyond all completed latencies. If they do (a slow second half of every step,
+// say), late micro-batches that were not run are taken to last like early ones. Not thread-safe;
+// allocates when constructed only.
 #pragma once
 
 #include <cstdint>

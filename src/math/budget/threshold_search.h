@@ -1,7 +1,7 @@
 // The automatic compute threshold. Of 200 candidates it takes the one at which synchronous steps
 // would have got most done per unit of time, had it been in force in a window of measured steps.
-// This is the algorithm of arXiv 2306.10598's public code; with stop_share_1024 and indifference it
-// is a better informed one.
+// This is the algorithm of arXiv 2306.10598's public code, unless stop_share_1024 or indifference
+// is given.
 //
 // No rank needs to see another's latencies. Each reduces its own to small tables, which are
 // combined by two rounds of element-wise maxima and sums. Every rank then finishes the same
@@ -126,7 +126,8 @@ class ThresholdSearch {
   std::vector<std::int64_t> bounds_;
   // [candidate][step] time at which the slowest rank stops.
   std::vector<std::int64_t> cuts_;
-  // [candidate][step] micro-batches completed by then; at the end micro-batches a step.
+  // [candidate][step] micro-batches completed by then; the last entry is the micro-batches of a
+  // step.
   std::vector<double> sums_;
 };
 

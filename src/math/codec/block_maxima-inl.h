@@ -30,8 +30,7 @@ inline constexpr std::size_t kCacheLineBytes = 64;
 
 using Quarter = hn::CappedTag<std::uint32_t, 4>;
 
-// Magnitudes of 16-bit elements are compared as they lie, twice as many a vector, and only the
-// maxima of blocks become floats: their order is that of the floats.
+// Returns the largest magnitude of each lane over a block.
 template <std::size_t block>
 HWY_INLINE WordVec lane_maxima(const float* in) {
   WordVec largest = magnitude_bits(load_floats(in));
@@ -41,6 +40,8 @@ HWY_INLINE WordVec lane_maxima(const float* in) {
   return largest;
 }
 
+// Magnitudes of 16-bit elements are compared as they lie, twice as many a vector, because their
+// order is that of the floats. Only the maxima of blocks become floats.
 template <typename T>
 HWY_INLINE hn::Vec<Shorts> short_magnitudes(const T* in) {
   const auto bits = load_unaligned(Shorts(), reinterpret_cast<const std::byte*>(in));
@@ -78,7 +79,7 @@ HWY_INLINE hn::Vec<Quarter> folded_to_quarter(V v) {
   return folded_to_quarter(hn::Max(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
 }
 
-// The maxima of 16 blocks whose folded lanes lie one after the other.
+// Computes the maxima of 16 blocks from their folded lanes, four after four.
 template <typename T>
 HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima) {
   const Words d;
@@ -92,8 +93,8 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 
 #if LEEWAY_RAW_AVX512
 
-// Interleaves two vectors, and keeps the larger lane of each pair of one vector: half as many lanes
-// of each are left.
+// Interleaves two vectors and keeps the larger of two lanes that came from one vector. Half as many
+// lanes of each are left.
 HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
@@ -136,8 +137,8 @@ HWY_INLINE __m512i paired_short_fours(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Where the maximum of block b stands after these steps, as the lower half of lane b: blocks 2k in
-// the first quarter, 2k + 1 in the third.
+// Places of the blocks' maxima after these steps: block 2k is in the first quarter, block 2k + 1 in
+// the third. Block b's goes to the lower half of lane b.
 constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   std::array<std::uint16_t, 32> places{};
   for (std::uint16_t b = 0; b < 16; ++b)

@@ -33,7 +33,8 @@ constexpr std::array<float, 16> e4m3_inverse_table() {
   }
   return table;
 }
-// The rests of 1 that the inverses rounded down leave. Powers of two have the same rest.
+// Residuals 1 - inverse * value of the inverses rounded down. A power of two as factor changes
+// none.
 constexpr std::array<float, 16> e4m3_residual_table() {
   std::array<float, 16> table{};
   for (int i = 1; i < 16; ++i) {
@@ -100,7 +101,7 @@ HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #endif
 }
 
-// The rests of 1 that e4m3_inverses<true>() leave.
+// The residuals 1 - inverse * value of e4m3_inverses<true>().
 HWY_INLINE FloatVec e4m3_residuals(WordVec code) {
 #if LEEWAY_RAW_AVX512
   alignas(64) static constexpr std::array<float, 16> kResiduals = e4m3_residual_table();
@@ -111,7 +112,7 @@ HWY_INLINE FloatVec e4m3_residuals(WordVec code) {
 #endif
 }
 
-// Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a
+// Each rule turns a finite largest magnitude into the code to store and the inverse scale; 0 for a
 // blank block. Rules with rests (block_scale.h) have residual().
 template <bool stochastic>
 struct Nvfp4Rule {

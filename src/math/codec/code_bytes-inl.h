@@ -26,7 +26,7 @@ HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
-// Magnitude codes to two's complement; `signs` has the sign in bit 7.
+// Converts magnitude codes to two's complement; `signs` has the sign in bit 7.
 HWY_INLINE ByteVec twos_complement(ByteVec magnitudes, ByteVec signs) {
   const hn::RebindToSigned<Bytes> d;
   const auto negative = hn::BroadcastSignBit(hn::BitCast(d, signs));
@@ -125,7 +125,7 @@ class Packer {
     return hn::Load(Words(), from);
   }
 
-  // Pairs of codes to a byte, the first in the low nibble.
+  // Packs pairs of codes into bytes, the first in the low nibble.
   static HWY_INLINE void store_nibbles(ByteVec codes, std::uint8_t* to) {
     const auto pair = hn::BitCast(Shorts(), codes);
     const auto packed = hn::And(hn::Or(pair, hn::ShiftRight<4>(pair)), hn::Set(Shorts(), 0xFF));
@@ -133,7 +133,7 @@ class Packer {
     hn::StoreU(hn::DemoteTo(d8, hn::BitCast(hn::RebindToSigned<Shorts>(), packed)), d8, to);
   }
 
-  // Fours of codes to three bytes, the first in the lowest bits.
+  // Packs fours of codes into three bytes, the first in the lowest bits.
   static HWY_INLINE void store_sixes(ByteVec codes, std::uint8_t* to) {
     alignas(16) static constexpr std::uint8_t kThreeOfFour[16] = {
         0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};

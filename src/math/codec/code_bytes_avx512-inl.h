@@ -1,5 +1,5 @@
 // The packer of code_bytes-inl.h in AVX-512: permutations of two vectors and saturating packs,
-// which Highway cannot say. Included once for every instruction set; empty for the others.
+// which Highway does not have. Included once for every instruction set; empty for the others.
 //
 // Between its steps bytes stand by quarters: quarter q of 16 bytes has the elements 4q .. 4q + 3 of
 // the first vector, then those of the second, third and fourth. So every instruction stays within
@@ -63,7 +63,7 @@ class QuarterPacker {
         eight_vectors_(_mm512_load_si512(kEightVectors.data())),
         upper_bytes_(_mm512_load_si512(kUpperBytes.data())) {}
 
-  // This, too, works by quarters.
+  // Draws random bytes, which stand by quarters, too.
   static HWY_INLINE void draw(const Place& place, std::uint32_t draw, std::uint64_t first,
                               std::size_t blocks, std::uint8_t* out) {
     const QuarterDraws draws(place, stream_tag(kRoundingStream, draw));
@@ -117,7 +117,7 @@ class QuarterPacker {
   HWY_INLINE __m512i lower_halves(WordVec a, WordVec b) const {
     return _mm512_permutex2var_epi16(a.raw, lower_halves_, b.raw);
   }
-  // The upper or lower bytes of 16-bit halves; the upper ones of the lower case are 0.
+  // Packs the upper or lower bytes of 16-bit halves. For the lower ones, the upper bytes must be 0.
   template <bool upper>
   HWY_INLINE __m512i packed(__m512i a, __m512i b) const {
     if constexpr (!upper) return _mm512_packus_epi16(a, b);
@@ -131,8 +131,8 @@ class QuarterPacker {
     return _mm512_permutexvar_epi32(four_vectors_, v.raw);
   }
 
-  // Fours of codes to 24 bits, by multiplying and adding neighbours twice; then three of every four
-  // bytes.
+  // Packs fours of codes into 24 bits, by multiplying and adding neighbours twice, then stores
+  // three of every four bytes.
   static HWY_INLINE void store_sixes(__m512i codes, std::byte* to) {
     const __m512i pairs = _mm512_maddubs_epi16(codes, _mm512_set1_epi16(0x4001));  // c0 + 2^6 c1
     const __m512i fours =

@@ -13,7 +13,7 @@
 #include "codec/minifloat.h"
 #include "codec/scaled_vectors-inl.h"
 
-// F16C came with AVX2.
+// Processors with AVX2 have F16C.
 #undef LEEWAY_HALF_INSTRUCTIONS
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 #define LEEWAY_HALF_INSTRUCTIONS 1
@@ -30,9 +30,9 @@ using ByteLanes = hn::Rebind<std::uint8_t, Floats>;  // a byte for each float
 
 // Codes of 8 bits, or of 6 bits in the lower bits of bytes.
 //
-// With half-precision instructions: a code moved to a half's place is a half that differs by the
-// ratio of the biases, a power of two. Subnormal codes are subnormal halves, which those
-// instructions convert at full speed, as float32 subnormals are not on many processors.
+// With half-precision instructions, a code is moved to its place in a half. The half differs from
+// the value by the ratio of the biases, a power of two. Subnormal codes become subnormal halves,
+// which those instructions convert at full speed; many processors are slow on float32 subnormals.
 template <Minifloat element>
 struct ByteCodes {
   static constexpr std::size_t kStep = 32;
@@ -81,8 +81,7 @@ struct ByteCodes {
       use(i, value(hn::PromoteTo(Words(), bytes)));
     }
   }
-  // A subnormal is built one binade up, with the leading one that it lacks, which is then
-  // subtracted.
+  // A subnormal is built one binade up, with a leading one; the leading one is then subtracted.
   static HWY_INLINE FloatVec value(WordVec code) {
     constexpr auto kFirstBinade = static_cast<std::uint32_t>(127 + element.exponent_min);
     const auto magnitude = hn::And(code, word(kMagnitude));
@@ -152,8 +151,8 @@ struct NibbleCodes {
     }
   }
 
-  // Byte 0 of lane j of vector k: the byte of its code, in the upper half if it is the byte's
-  // second.
+  // For lane j of vector k: the byte that holds its code, in the upper half if the code is the
+  // byte's second.
   static constexpr std::array<std::array<std::uint32_t, 16>, 4> places() {
     std::array<std::array<std::uint32_t, 16>, 4> places{};
     for (std::uint32_t code = 0; code < 64; ++code)
@@ -240,7 +239,7 @@ struct NibbleCodes {
 
 #endif
 
-// 16 codes of 6 bits, in the 12 lower bytes, to a byte each.
+// Spreads 16 codes of 6 bits, in the 12 lower bytes, to a byte each.
 HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, 16>> spread_sixes(
     hn::Vec<hn::CappedTag<std::uint8_t, 16>> packed) {
   alignas(16) static constexpr std::uint8_t kFourOfThree[16] = {0, 1, 2, 0x80, 3, 4,  5,  0x80,
@@ -277,8 +276,8 @@ struct SixBitCodes {
 
 #if LEEWAY_RAW_VBMI
 
-// Three bytes, four codes, of each of two vectors to every 64-bit lane. Vector k's quarter q is
-// bytes 12 k + 3 q and on.
+// Moves three bytes (four codes) of each of two vectors to every 64-bit lane. Quarter q of vector k
+// begins at byte 12 k + 3 q.
 constexpr std::array<std::uint8_t, 64> six_bit_order() {
   std::array<std::uint8_t, 64> from{};
   for (std::size_t lane = 0; lane < 8; ++lane) {
@@ -292,9 +291,9 @@ constexpr std::array<std::uint8_t, 64> six_bit_order() {
   return from;
 }
 
-// Codes of 6 and 8 bits by looking up the two upper bytes of the float, which hold all that such a
-// value has; 1.7 times the speed of conversions from half precision, and codes of NaN and infinity
-// are nothing special.
+// Decodes codes of 6 and 8 bits by looking up the two upper bytes of the float; the others are 0.
+// This is 1.7 times as fast as conversion from half precision, and codes of NaN and infinity need
+// no special case.
 //
 // Bytes stand by quarters: quarter q of 16 has the elements 4q .. 4q + 3 of the first of four
 // vectors, then those of the second, third and fourth, so that interleaving within quarters leaves

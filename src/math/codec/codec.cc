@@ -16,8 +16,8 @@
 namespace leeway::codec {
 namespace {
 
-// Returns the element type for the float kernels: native half and bfloat16 tensors are encoded as
-// they lie.
+// Returns the codec that names the float kernel: native half and bfloat16 tensors go as fp16 and
+// bf16.
 Codec float_kernel_of(const Format& format) {
   if (format.options.codec != Codec::native) return format.options.codec;
   LEEWAY_ASSERT(format.element == DataType::f16 || format.element == DataType::bf16);
@@ -27,7 +27,7 @@ Codec float_kernel_of(const Format& format) {
 // Room for the floats of a packet.
 using PacketFloats = std::array<float, kPacketElementsMax>;
 
-// The kernel of the tensor's own type.
+// Returns the codec that names the kernel of the tensor's own 16-bit type.
 Codec kernel_of_element(const Format& format) {
   return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
 }

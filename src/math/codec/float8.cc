@@ -1,4 +1,4 @@
-// Encoding rounds by the vector (minifloat-inl.h); decoding looks up, an element a load.
+// Encoding rounds whole vectors (minifloat-inl.h); decoding looks up one element at a time.
 #include "codec/float8.h"
 
 #include <array>

@@ -47,8 +47,9 @@ HWY_INLINE WordVec quanta_codes(FloatVec v) {
                 0) {  // an integer: there is one quantum
     return bits_of(hn::Add(magnitude, float_of(word((kFirstBinade + kShift) << 23))));
   } else if constexpr (element == kE2M1 && fraction_bits == 0) {
-    // Codes over values are three straight lines, each flatter than the one before, and the code is
-    // the least of them; each is rounded by itself. An instruction less than below.
+    // As a function of the value, the code is the least of three straight lines, each flatter than
+    // the one before. Each is rounded by itself. This takes one instruction less than the way
+    // below.
     const Floats d;
     const auto below_two = hn::MulAdd(magnitude, hn::Set(d, 2.0f), hn::Set(d, 0x1p23f));
     const auto below_four = hn::Add(magnitude, hn::Set(d, 0x1p23f + 2.0f));

@@ -1,6 +1,6 @@
-// The random bits of stochastic rounding: Philox4x32-10 keyed by the seed, its counter the place of
-// a block of 16 elements in the tensor, the step and the source. Byte j of the little-endian output
-// belongs to element j of the block.
+// The random bits of stochastic rounding: Philox4x32-10. Its key is the seed. Its counter has the
+// place of a block of 16 elements in the tensor, the step and the source. Byte j of the
+// little-endian output belongs to element j of the block.
 #pragma once
 
 #include <array>
@@ -14,8 +14,9 @@ namespace leeway::codec {
 
 inline constexpr std::size_t kRandomBlockElements = 16;
 
-// Top 4 bits of counter word 1, so that no two purposes share a draw. `draw` (0 .. 15) follows
-// below: the second half of 16-bit randoms, further draws of LUQ.
+// Purpose of a draw, in the top 4 bits of counter word 1, so that no two purposes share a draw. The
+// next 4 bits are `draw` (0 .. 15), for the second half of 16-bit random words and further draws of
+// LUQ.
 inline constexpr std::uint32_t kRoundingStream = 0x00000000;
 inline constexpr std::uint32_t kSamplingStream = 0x80000000;  // which elements a sparse group keeps
 inline constexpr std::uint32_t kRotationStream =

@@ -34,8 +34,8 @@ void store(T value, std::byte* to, std::size_t i) {
   std::memcpy(to + i * sizeof(T), &value, sizeof(T));
 }
 
-// Signed overflow is undefined, unsigned wraps; nothing narrower than unsigned int, because shorts
-// would be promoted to int.
+// The type in which integers wrap: unsigned, because signed overflow is undefined, and no narrower
+// than unsigned int, because shorts would be promoted to int.
 template <typename T>
 using Wrapping = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
@@ -90,7 +90,7 @@ struct ExclusiveOr {
   }
 };
 
-// Descriptions of element types: how a block is read into the type that computes, taken into a
+// Descriptions of element types: how a block is read into the type that computes, folded into a
 // result, and written back.
 
 template <typename T>
@@ -262,7 +262,7 @@ bool sum_floats(std::span<const std::byte* const> inputs, std::span<const double
   return weighted_sum_floats(inputs, std::span(rounded).first(scales.size()), out, check);
 }
 
-// The first scaled input of a block, and those that follow.
+// Adds a scaled input of a block to the sum. The first input replaces the sum.
 template <typename Element>
 void add_scaled(const std::byte* from, float scale, bool first, std::span<float> sum) {
   if constexpr (Element::kBytes == 1) {

@@ -39,8 +39,9 @@ HWY_INLINE FloatVec by_bit(std::uint32_t bits, float yes, float no) {
   return hn::IfThenElse(hn::RebindMask(d, set), hn::Set(d, yes), hn::Set(d, no));
 }
 
-// A butterfly between lanes that `other` holds exchanged: x + y in the lane of x, x - y in that of
-// y, which is set in `second`. The product with 1 or -1 is exact, so that fusing changes no bit.
+// A butterfly between pairs of lanes, x and y; `other` holds them exchanged. The lane of x becomes
+// x + y. The lane of y, which is set in `second`, becomes x - y. The product with 1 or -1 is exact,
+// so that fusing changes no bit.
 HWY_INLINE FloatVec butterfly(FloatVec v, FloatVec other, std::uint32_t second) {
   return hn::MulAdd(v, by_bit(second, -1.0f, 1.0f), other);
 }
@@ -118,7 +119,7 @@ HWY_INLINE void last_stride(float* values) {
   }
 }
 
-// Butterflies in a pass over the first-level cache each for two to six strides.
+// Each pass over the first-level cache makes the butterflies of two to six strides.
 HWY_INLINE void transform(float* values) {
   short_strides(values);
   std::size_t stride = 4 * hn::Lanes(Floats());
@@ -136,7 +137,7 @@ HWY_INLINE void flip(float* values, const std::uint32_t* signs) {
   }
 }
 
-// Signs of four blocks, one vector's worth of draws or two: a word for each 32 elements.
+// Signs of four blocks, a word for each 32 elements.
 class Signs {
  public:
   static constexpr std::size_t kBlocks = 4;

@@ -3,8 +3,8 @@
 // element i with exactly that probability. It keeps exactly `kept` elements of a group with at
 // least that many nonzeros.
 //
-// Probabilities are integers in units of 2^-24, so that a uniform word of 24 bits has their exact
-// measure: x_i / p_i with the integer used has the expectation x_i without any error of the solver.
+// Probabilities are integers in units of 2^-24, which a uniform word of 24 bits draws exactly. So
+// x_i / p_i, with the integer as p_i, has the expectation x_i whatever the solver's error.
 #pragma once
 
 #include <array>
@@ -63,8 +63,8 @@ void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& u
 
 // Gives one unit to every nonzero element, so that each may be sent. The other units are in
 // proportion, as differences of the rounded running total, so that all add up to slots * 2^24. No
-// element gets more than 2^24: its magnitude is at most total / slots, and more than `slots`
-// elements took a unit off what is common, which rounding cannot make up for.
+// element gets more than 2^24: its magnitude is at most total / slots, and the units given first,
+// more than `slots`, are taken off `common`. Rounding cannot make up for that.
 template <std::size_t kGroup>
 void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   const std::uint32_t common = (sharing.slots << kSamplingBits) - sharing.nonzero;
@@ -100,8 +100,8 @@ std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup
 }
 
 // Systematic sampling: the running total of probabilities, started at a uniform offset, keeps the
-// element on which it passes an integer. `running` is the offset, 24 uniform bits, at first. At
-// most 2^32 - 1 after a group, since kept <= 255.
+// element on which it passes an integer. At first `running` is the offset, 24 uniform bits. It is
+// at most 2^32 - 1 after a group, since kept <= 255.
 inline bool passes_integer(std::uint32_t& running, std::uint32_t units) {
   const std::uint32_t before = running;
   running += units;

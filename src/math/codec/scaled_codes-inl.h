@@ -51,7 +51,7 @@ HWY_INLINE std::size_t step_elements() {
   return 8 * hn::Lanes(Floats());
 }
 
-// A vector of elements at `in`, element `at` of the plane, over their scale.
+// Divides a vector of elements at `in` by their scale. The first is element `at` of the plane.
 template <Quotient quotient, typename T>
 HWY_INLINE FloatVec over_scale(const CodePlane<T>& plane, const T* in, std::size_t at) {
   const Floats d;
@@ -74,7 +74,8 @@ HWY_INLINE ByteVec four_vectors(const CodePlane<T>& plane, const BestPacker& pac
   return packer.template codes<element, quotient == Quotient::drawn>(v0, v1, v2, v3, random);
 }
 
-// Codes of `count` elements, the plane's from `first` on, which lie at `in`; whole steps.
+// Writes the codes of `count` elements that lie at `in`, the plane's from `first` on. `count` is
+// whole steps.
 template <Minifloat element, Quotient quotient, typename T>
 HWY_INLINE void put_steps(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                           std::size_t first, std::size_t count, std::byte* out) {

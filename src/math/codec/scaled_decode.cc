@@ -1,5 +1,6 @@
-// Decoding and summing of the block-scaled formats, compiled for every instruction set: factors of
-// blocks, then codes to values, times the factor, plus the sum; two rounded steps, as everywhere.
+// Decoding and summing of the block-scaled formats, compiled for every instruction set: Factors of
+// blocks come first. Then codes become values, which are multiplied by the factor and added to the
+// sum: two rounded steps, as everywhere.
 #include <array>
 
 #include "base/contracts.h"
@@ -82,7 +83,8 @@ void sum_codes(const Codes& codes, std::span<float> sum) {
   std::copy_n(last, left, sum.data() + i);
 }
 
-// Returns false, having done nothing, if the scalar definition has to do it.
+// Decodes one packet. run() returns false, having done nothing, if the scalar definition has to do
+// it.
 template <bool add>
 class Decoder {
  public:

@@ -179,8 +179,8 @@ std::size_t codes_offset(const Format& format, std::size_t elements) {
          (layout.block == 0 ? 0 : format.blocks(elements) * scale_bytes(layout.block_scale));
 }
 
-// Puts codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit
-// codes in three bytes.
+// Writes a code of `bits` bits, little-endian, with element 0 in the lowest bits: the low nibble
+// comes first, and four 6-bit codes take three bytes.
 void put_code(std::byte* codes, int bits, std::size_t element, int code) {
   const std::size_t at = element * static_cast<std::size_t>(bits);
   const unsigned shifted = static_cast<unsigned>(code) << (at % 8);
@@ -211,7 +211,7 @@ float code_value(const Minifloat& element, int code) {
   return leeway::codec::decode(element, code);
 }
 
-// Codes of draw `draw`, a plane of its own.
+// Writes the codes of one draw, which have a plane of their own.
 void put_codes(const Format& format, const ScaleWriter& scales, std::span<const float> in,
                const Place& place, std::uint32_t draw, std::byte* codes) {
   const Minifloat element = scaled_layout(format.options.codec).element;

@@ -25,7 +25,7 @@
 #define LEEWAY_SCALED_VECTORS 1
 #endif
 
-// Hand-written AVX-512 where it beats what Highway can say; the gain stands beside each use.
+// Hand-written AVX-512 where it is faster than Highway's; the gain stands beside each use.
 #undef LEEWAY_RAW_AVX512
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #define LEEWAY_RAW_AVX512 1
@@ -41,8 +41,8 @@
 #define LEEWAY_RAW_VBMI 0
 #endif
 
-// Quotients that are rounded to nearest need fused instructions (block_scale.h). Processors of
-// before 2013 have none, and run the definition there.
+// Quotients that are rounded to nearest need fused instructions (block_scale.h). Processors from
+// before 2013 have none, and run the definition.
 #undef LEEWAY_FUSED
 #if (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2) || !LEEWAY_SCALED_VECTORS
 #define LEEWAY_FUSED 0

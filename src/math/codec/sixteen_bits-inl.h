@@ -13,7 +13,8 @@
 
 #include "codec/unaligned-inl.h"
 
-// F16C came with AVX2; its conversions agree with element.h in every bit, NaN payloads included.
+// Processors with AVX2 have F16C. Its conversions agree with element.h in every bit, NaN payloads
+// included.
 #undef LEEWAY_HARDWARE_HALF
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 #define LEEWAY_HARDWARE_HALF 1

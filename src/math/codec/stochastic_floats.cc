@@ -57,7 +57,7 @@ class RandomWords {
 struct Fp16 {
   static HWY_INLINE WordVec round(WordVec magnitude, WordVec random) {
     const auto normal = hn::ShiftLeft<3>(hn::Sub(magnitude, word(0x38000000)));
-    // Cut to where it is used: elsewhere the emulated NearestInt() would have no result.
+    // Clamped to the range in which it is used: beyond it the emulated NearestInt() has no result.
     const auto subnormal = hn::Min(magnitude, word(0x38800000));
     const auto fixed_point =
         hn::NearestInt(hn::Mul(float_of(subnormal), hn::Set(Floats(), 0x1p40f)));
@@ -81,7 +81,7 @@ struct Bf16 {
   }
   static HWY_INLINE WordVec nearest(WordVec magnitude) {
     const auto nan = hn::Or(hn::ShiftRight<16>(magnitude), word(0x40));
-    // Only the upper neighbour, infinity, has an even code.
+    // A tie goes to infinity, whose code is even, so adding a half is enough.
     const auto number = hn::ShiftRight<16>(hn::Add(magnitude, word(0x8000)));
     return hn::IfThenElse(hn::Gt(magnitude, word(0x7F800000)), nan, number);
   }

@@ -13,7 +13,7 @@ namespace leeway::codec {
 //
 // All are float32 at any byte address; inputs[j] has as many as out. out may be exactly the same
 // memory as inputs, but may not partly overlap them. scales.size() == inputs.size().
-// Returns whether all of out is finite where that is to be checked, else true.
+// Returns whether all of out is finite if `check` is set, else true.
 bool weighted_sum_floats(std::span<const std::byte* const> inputs, std::span<const float> scales,
                          MutableByteSpan out, bool check = false);
 

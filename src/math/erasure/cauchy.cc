@@ -31,8 +31,8 @@ const internal::ProductKernel& kernel() {
   return fastest;
 }
 
-// The kernel's tables for every coefficient, row after row. With ISA-L, making those of four rows
-// took a fifth of the time of encoding.
+// The kernel's tables for every coefficient, row after row, made once. With ISA-L, making those of
+// four rows took a fifth of the time of encoding.
 class ProductTables {
  public:
   ProductTables() : bytes_(place(limits::kCodeParitiesMax)) {
@@ -75,7 +75,7 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
   std::array<const unsigned char*, limits::kCodePackets> sources;
   std::array<unsigned char*, kRowsMax> targets;
   for (const ByteSpan packet : packets) prefetch(packet.data(), packet.size());
-  // The last packet takes part as far as it goes.
+  // The last packet may be short. It takes part up to its end.
   const auto sum = [&](std::size_t count, std::size_t begin, std::size_t end) {
     if (begin == end) return;
     for (std::size_t r = 0; r < out.size(); ++r) {
@@ -99,7 +99,7 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
 // inverse is known (Schechter 1959): element [b][a] is
 //   product over k of (x_a ^ y_k) (x_k ^ y_b)
 //   / ((x_a ^ y_b), product over k != a of (x_a ^ x_k), product over k != b of (y_b ^ y_k)).
-// This takes time with the square of their number, elimination with the cube.
+// The time grows with the square of their number; elimination's grows with the cube.
 void Recovery::invert(std::span<const std::uint8_t> rows) {
   std::array<std::uint8_t, kRows> x;
   std::array<std::uint8_t, kRows> of_parity;
@@ -133,8 +133,8 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
   }
   invert(rows);
   // A parity minus its terms of present packets is the Cauchy matrix times the missing packets. So
-  // these are the inverse times (parities + the terms), as plus is minus here. The kernel also
-  // computes this product of two matrices, with rows of them instead of packets.
+  // the missing packets are the inverse times (parities + these terms), as plus is minus in
+  // GF(2^8). The kernel also computes this product of matrices, on their rows in place of packets.
   std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;
   for (std::size_t a = 0; a < missing_; ++a) {

@@ -44,7 +44,7 @@ class Recovery {
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;
-  // Places of the present packets, in the parities.
+  // Coefficients of the present packets in the parities.
   std::array<std::uint8_t, kRows * kPackets> seen_;
   std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets from all places
   std::array<std::uint8_t, internal::kTableBytesMax * kRows * kPackets> tables_;

@@ -1,5 +1,5 @@
 // Chooses the codec for Codec::automatic: the fewest bits that keep the gradient above its noise.
-// Among formats of these bits it takes the one for the spread of log2|x|.
+// Among formats of that size it takes the one that suits the spread of log2|x|.
 //
 // Levels, by bits per element: 4.5 nvfp4; 6.25 mxfp6_e2m3 or mxfp6_e3m2; about 8 int8,
 // fp8_e4m3_block or fp8_e5m2_block; 16 bf16. A pure function of averages that all ranks share, so

@@ -18,8 +18,8 @@ constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
 constexpr int kFractionBits = 52;  // fraction bits of a double
 
-// The magnitude as a double, in which every nonzero float is normal, subnormal ones included. Made
-// of integers, for a processor told to flush subnormals would read them as zero.
+// The magnitude as a double, in which every nonzero float is normal, subnormal ones included. It is
+// made of integers, because a processor told to flush subnormals would read them as zero.
 double widened(std::uint32_t magnitude) {
   if (magnitude < 0x800000) return static_cast<double>(magnitude) * 0x1p-149;
   constexpr std::uint64_t kRebias = std::uint64_t{1023 - 127} << kFractionBits;
@@ -125,9 +125,9 @@ double LognormalPruning::pruned_fraction(double threshold) const {
   return below(z) - mean / threshold * below(z - s);
 }
 
-// Bisection on ln(threshold), in which the fraction grows from 0 to 1. It is at most Phi(z), which
-// bounds the search below; 1 less the fraction is at most tail(z) + mean/threshold, which bounds it
-// above: 1e-17 is less than a double tells from 0 and e^40 more than its inverse.
+// Bisection on ln(threshold), in which the fraction grows from 0 to 1. It is at most Phi(z), and 1
+// less the fraction is at most tail(z) + mean/threshold. So at both ends of the search the fraction
+// equals 0 or 1 in a double.
 double LognormalPruning::threshold(double sparsity) const {
   LEEWAY_ASSERT(s > 0.0 && sparsity > 0.0 && sparsity < 1.0);
   double low = mu - 40.0 * s;

@@ -8,7 +8,8 @@
 // under which assumption: README.md, "Estimators".
 //
 // Scales are a function of the counts of every link, of which contributions a packet has, and of
-// keyed random bits; of values never. Two ranks that know the same facts get the same bits.
+// keyed random bits. They never depend on values. Two ranks that know the same facts get the same
+// bits.
 #pragma once
 
 #include <cstdint>

@@ -78,8 +78,8 @@ class ShardMap {
     return position + (count + kAlign - 1) / kAlign * kAlign;
   }
 
-  // In elements: two blocks of the largest codec block (32), so that later formats need no new
-  // layout.
+  // In elements. Packets must start at multiples of 32 (codec::kPacketElementsMultiple). Twice that
+  // leaves room for later formats without a new layout.
   static constexpr std::size_t kAlign = 64;
 
  private:
