@@ -43,7 +43,7 @@ class FixedPorts final : public leeway::DatagramTransport {
           recvfrom(socket_, slot.data(), kBytes, MSG_DONTWAIT, (sockaddr*)&from, &length);
       if (n < 0) break;
       out[count] = {leeway::Rank(ntohs(from.sin_port) - port_), {slot.data(), std::size_t(n)}};
-      if (out[count].from < size_) ++count;  // else a stranger
+      if (out[count].from < size_) ++count;  // else it came from a stranger
     }
     return count;
   }

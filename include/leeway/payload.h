@@ -171,7 +171,8 @@ class LEEWAY_EXPORT PayloadSink {
   virtual ~PayloadSink() = default;
 
   // Returns the memory in which payload lands: layout.landing_bytes() or more, at any address.
-  // Called once, after the source's begin(). An error fails the call before anything is sent.
+  // Called once, after the source's begin(). An error fails the call before anything is sent, and
+  // the other ranks' with kMismatch.
   virtual Result<MutableByteSpan> landing(const PayloadLayout& layout) = 0;
 
   // Hands over a chunk. In the reduce half it belongs to this rank's block, and contributions come

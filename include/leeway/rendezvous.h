@@ -131,10 +131,10 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   Duration round_trip() const override;
 
  private:
-  TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> store);
+  TcpRendezvous(std::string address, std::shared_ptr<Rendezvous> store);
 
   const std::string address_;
-  const std::unique_ptr<Rendezvous> store_;
+  const std::shared_ptr<Rendezvous> store_;
 };
 
 // A folder that all ranks see, such as one on NFS. Each key is a file, which appears by a rename.

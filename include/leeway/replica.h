@@ -82,8 +82,8 @@ class LEEWAY_EXPORT Replica {
                                             const CollectiveOptions& options);
 
   // Sends the owned shard and receives the others' shards. Fails only if a block past age_max could
-  // not be refreshed by the deadline (the text names rank and peer), or if the delivery is exact
-  // and was not complete.
+  // not be refreshed (the text names rank and peer), or if the delivery is exact and was not
+  // complete: with kPeerLost if a rank has left or is dead, else with kDeadlineExceeded.
   Result<CollectiveReport> broadcast_parameters();
 
   // Exact: makes all replicas bitwise equal to the owners' values.

@@ -26,7 +26,8 @@ inline namespace v0 {
 enum class StatusCode : std::uint8_t {
   kOk = 0,           // success
   kInvalidArgument,  // the caller's argument is wrong; no element was sent
-  // Two ranks disagree (size, dtype, codec, version, ...); the text names both sides
+  // Two ranks disagree (size, dtype, codec, version, ...), and the text names both sides; or a peer
+  // that is there refused or failed its own call, and the text names it
   kMismatch,
   // An exact operation was not complete in time; the text names rank, operation, peer, deadline
   kDeadlineExceeded,

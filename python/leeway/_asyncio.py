@@ -29,7 +29,7 @@ class _Watcher:
 
 
 def wait_in_loop(work):
-    """Suspends the task until the call is done; gives its Report, or raises what it failed with."""
+    """Suspends the task until the call is done. Returns the call's Report, or raises its error."""
     import asyncio
 
     if not work.done():

@@ -8,7 +8,7 @@ from ._core import UnavailableError
 
 
 def path():
-    """Where the command is. UnavailableError says how to get it."""
+    """Returns the path of the command. Raises UnavailableError, which says how to get it."""
     beside = pathlib.Path(__file__).with_name("bin") / "leeway"
     for candidate in (os.environ.get("LEEWAY_COMMAND"), beside, shutil.which("leeway")):
         if candidate and os.access(candidate, os.X_OK):

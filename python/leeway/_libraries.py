@@ -1,10 +1,10 @@
-"""What to do where a shared library that this build needs is not on the machine. Read only when the import has failed."""
+"""Says which shared libraries this machine lacks, and how to get them. Imported only if the import of the extension failed."""
 
 import pathlib
 import re
 import subprocess
 
-# By the beginning of a library's name: its package in Debian 12, and the CMake option that leaves it out.
+# Beginning of a library's name -> its package in Debian 12, and the CMake option that leaves it out.
 PACKAGES = {
     "libprotobuf": ("libprotobuf32", None),
     "libspdlog": ("libspdlog1.10", None),
@@ -21,20 +21,20 @@ PACKAGES = {
 
 
 def missing(error):
-    """Names of the libraries that the loader does not find: all of them, or the one that `error` names."""
+    """Returns the names of the libraries that the loader does not find: all of them, or the one that `error` names."""
     folder = pathlib.Path(__file__).parent
     names = re.findall(r"(lib[^\s:/]+\.so[.\d]*): cannot open shared object file", str(error))
     for file in [*folder.glob("libleeway.so*"), *folder.glob("_core*.so")] if names else []:
         try:
             listing = subprocess.run(["ldd", str(file)], capture_output=True, text=True, timeout=10, check=False).stdout
         except (OSError, subprocess.SubprocessError):
-            break  # a machine without ldd: the loader's own word serves
+            break  # without ldd the loader's own message must do
         names += re.findall(r"^\s*(\S+) => not found", listing, re.MULTILINE)
     return list(dict.fromkeys(names))
 
 
 def explain(error):
-    """The text of the ImportError that users see in place of the loader's."""
+    """Returns the text of the ImportError that users see in place of the loader's."""
     names = missing(error)
     if not names:
         return f"leeway's extension cannot be loaded: {error}"

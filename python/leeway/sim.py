@@ -20,7 +20,7 @@ __all__ = ["Cell", "Measure", "Result", "SimulationError", "run"]
 
 
 class SimulationError(Error, RuntimeError):
-    """The run ended with an error, or a checker found a broken invariant (`result` holds what there is)."""
+    """The run ended with an error, or a checker found a broken invariant. `result` holds the results that exist, or None."""
 
     code = "simulation"
 
@@ -31,7 +31,7 @@ class SimulationError(Error, RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """One quantity of a cell, over its seeds; names end in their unit."""
+    """Statistics of one quantity of a cell over its seeds. Names of quantities end in their unit."""
 
     count: int
     mean: float
@@ -43,9 +43,9 @@ class Measure:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One combination of a scenario's sweeps."""
+    """Results of one cell: one combination of the values of a scenario's sweeps."""
 
-    settings: dict  # by field, what the sweep set
+    settings: dict  # field -> the value that the sweep set
     seeds: tuple  # first and last
     verdict: str  # "passed", "failed" or "not_applicable"
     rounds: int
@@ -56,19 +56,19 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Of all cells of a scenario."""
+    """Results of all cells of a scenario."""
 
     name: str
     verdict: str
     trace_hash: str  # equal for equal scenario, seeds and version, on any machine
-    checks: list  # of invariants: dicts with id, title, verdict, checked, failures
+    checks: list  # one dict for each invariant, with id, title, verdict, checked, failures
     cells: list
     summary: dict  # all that the command wrote
 
     def columns(self, statistic="mean"):
-        """A dict of NumPy arrays with an entry for each cell: settings by field, and measures by name.
+        """Returns a dict of NumPy arrays with an entry for each cell: settings by field, and measures by name.
 
-        statistic: "mean", "deviation", "standard_error", "min" or "max", over seeds. Missing: NaN.
+        statistic: "mean", "deviation", "standard_error", "min" or "max", over seeds. NaN stands for a missing measure.
         """
         import numpy
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "bindings.h"
 #include "errors.h"
 
 namespace nb = nanobind;
@@ -13,11 +14,6 @@ namespace leeway::python {
 namespace {
 
 using Code = nb::dlpack::dtype_code;
-
-template <typename... Arguments>
-[[noreturn]] void refuse(const char* format, Arguments... arguments) {
-  throw Failure(Status::error(StatusCode::kInvalidArgument, format, arguments...));
-}
 
 std::optional<DataType> dtype_of(nb::dlpack::dtype type) {
   if (type.lanes != 1) return std::nullopt;
@@ -48,6 +44,14 @@ bool is_contiguous(const Any& array) {
   return true;
 }
 
+nb::object hold_of(nb::handle value) {
+  if (PyObject_CheckBuffer(value.ptr()) == 0) return nb::borrow(value);
+  nb::object view = nb::steal(PyMemoryView_FromObject(value.ptr()));
+  if (view) return view;
+  PyErr_Clear();  // element types that the buffer protocol lacks, as of ml_dtypes
+  return nb::borrow(value);
+}
+
 // `as` is the type that elements are read as, whatever the array says.
 template <typename Any>
 Array accept(const Any& array, nb::handle value, const char* what, std::optional<DataType> as) {
@@ -74,8 +78,8 @@ Array accept(const Any& array, nb::handle value, const char* what, std::optional
         "uint8/32/64, bool, and FP8 through leeway.typed()",
         what, nb::repr(named).c_str());
   }
-  return {nb::borrow(value), const_cast<void*>(static_cast<const void*>(array.data())),
-          array.size(), *dtype};
+  return {nb::borrow(value), hold_of(value),
+          const_cast<void*>(static_cast<const void*>(array.data())), array.size(), *dtype};
 }
 
 Array import(nb::handle value, bool writable, const char* what, std::optional<DataType> as) {

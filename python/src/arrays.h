@@ -11,9 +11,12 @@
 
 namespace leeway::python {
 
-// Memory of a Python object; `owner` keeps the object alive.
+// Memory of a Python object.
 struct Array {
-  nanobind::object owner;
+  nanobind::object owner;  // as the caller gave it
+  // Keeps the memory where it is: a memoryview where the object has the buffer protocol, so that a
+  // bytearray cannot move it nor a mmap unmap it, otherwise the object itself.
+  nanobind::object hold;
   void* data = nullptr;
   std::size_t count = 0;
   DataType dtype = DataType::f32;
@@ -37,7 +40,5 @@ struct Typed {
 };
 
 DataType to_dtype(nanobind::handle name);
-
-void bind_arrays(nanobind::module_& module);
 
 }  // namespace leeway::python

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "arrays.h"
+#include "bindings.h"
 #include "errors.h"
+#include "gil.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,17 +19,21 @@ using namespace nb::literals;
 namespace leeway::python {
 namespace {
 
+constexpr std::size_t kPacketElementsMax = 16384;  // as reductions send
+
 // Splits a tensor into packets of `packet_elements` elements; the last may be shorter.
 class Packets {
  public:
   Packets(CodecOptions options, DataType dtype, std::size_t count, std::size_t packet_elements,
           PacketPlace place)
       : options_(options), dtype_(dtype), count_(count), step_(packet_elements), place_(place) {
-    if (step_ == 0 || step_ % 32 != 0) {
+    if (step_ == 0 || step_ % 32 != 0 || step_ > kPacketElementsMax) {
       throw Failure(Status::error(StatusCode::kInvalidArgument,
-                                  "packet_elements: %zu is no multiple of 32", step_));
+                                  "packet_elements: %zu is no multiple of 32 from 32 to %zu", step_,
+                                  kPacketElementsMax));
     }
   }
+  std::size_t packets() const { return count_ / step_ + (count_ % step_ != 0); }
   std::size_t bytes() const {
     std::size_t sum = 0;
     for (std::size_t at = 0; at < count_; at += step_) sum += bytes_at(at);
@@ -74,7 +80,7 @@ nb::object encode(nb::handle array, nb::handle codec, std::size_t packet_element
   const std::size_t bytes = packets.bytes();
   auto out = std::make_unique<std::uint8_t[]>(bytes);
   {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     const std::size_t size = size_of(input.dtype);
     packets.for_each([&](std::size_t at, std::size_t count, std::size_t byte, std::size_t length,
                          const PacketPlace& place) {
@@ -94,6 +100,10 @@ nb::object decode(nb::handle array, nb::handle codec, std::size_t count,
   const Packets packets(options, DataType::f32, count, packet_elements,
                         {seed, step, rank, first_element});
   const std::size_t given = input.count * size_of(input.dtype);
+  if (packets.packets() > given) {  // each has a byte; to add up 2^60 of them would take for ever
+    throw Failure(Status::error(StatusCode::kInvalidArgument,
+                                "bytes: %zu bytes are too few for %zu elements", given, count));
+  }
   if (given != packets.bytes()) {
     throw Failure(Status::error(StatusCode::kInvalidArgument,
                                 "bytes: %zu elements were encoded to %zu bytes, not %zu", count,
@@ -101,7 +111,7 @@ nb::object decode(nb::handle array, nb::handle codec, std::size_t count,
   }
   auto out = std::make_unique<float[]>(count);
   {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     packets.for_each([&](std::size_t at, std::size_t elements, std::size_t byte, std::size_t length,
                          const PacketPlace& place) {
       return decode_packet(options, {static_cast<const std::byte*>(input.data) + byte, length},

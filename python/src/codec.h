@@ -10,6 +10,4 @@ namespace leeway::python {
 // Reads text such as "nvfp4:nearest", as parse_codec() does.
 CodecOptions to_codec(nanobind::handle value, const char* what);
 
-void bind_codec(nanobind::module_& module);
-
 }  // namespace leeway::python

@@ -6,9 +6,10 @@
 #include <array>
 #include <string>
 
+#include "bindings.h"
 #include "codec.h"
-#include "durations.h"
 #include "errors.h"
+#include "numbers.h"
 
 namespace nb = nanobind;
 

@@ -34,6 +34,4 @@ class CallOptions {
 // `options` (None, or CollectiveOptions) with these fields changed.
 CallOptions merged(nanobind::handle options, const nanobind::kwargs& changes);
 
-void bind_collective_options(nanobind::module_& module);
-
 }  // namespace leeway::python

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -15,9 +16,11 @@
 #include <thread>
 
 #include "arrays.h"
+#include "bindings.h"
 #include "collective_options.h"
-#include "durations.h"
 #include "errors.h"
+#include "gil.h"
+#include "numbers.h"
 #include "options.h"
 #include "work.h"
 
@@ -40,16 +43,14 @@ class Call {
   }
   CollectiveOptions options() const { return options_.value(); }
   Kept kept() {
-    if (options_.control_variate()) kept_.push_back(options_.control_variate());
-    if (options_.residual()) kept_.push_back(options_.residual());
-    // Owner weights lie in the options themselves.
+    // Owner weights, the control variate and the residual lie in the options.
     kept_.push_back(nb::cast(std::move(options_)));
     return std::move(kept_);
   }
 
  private:
   const Array& keep(Array array) {
-    kept_.push_back(array.owner);
+    kept_.push_back(array.hold);
     last_ = std::move(array);
     return last_;
   }
@@ -62,15 +63,19 @@ class Call {
 // Number of elements of each block, where blocks differ in length.
 using Counts = std::optional<std::vector<std::size_t>>;
 
-Rank to_rank(std::int64_t rank, const Communicator& communicator, const char* what) {
-  if (rank >= 0 && rank < communicator.size()) return static_cast<Rank>(rank);
-  throw Failure(Status::error(StatusCode::kInvalidArgument, "%s: rank %lld is not 0 to %d", what,
-                              static_cast<long long>(rank), communicator.size() - 1));
+Rank to_rank(nb::handle value, const Communicator& communicator, const char* what) {
+  return static_cast<Rank>(to_number(value, what, 0, communicator.size() - 1));
 }
 
 Rank to_peer(nb::handle value, const Communicator& communicator) {
-  if (value.is_none()) return kAnyRank;
-  return to_rank(nb::cast<std::int64_t>(value), communicator, "peer");
+  return value.is_none() ? kAnyRank : to_rank(value, communicator, "peer");
+}
+
+Counts to_counts(nb::handle value, const char* what) {
+  if (value.is_none()) return std::nullopt;
+  std::vector<std::size_t> counts;
+  if (nb::try_cast(value, counts)) return counts;
+  refuse("%s: %s is no sequence of whole numbers from 0", what, nb::repr(value).c_str());
 }
 
 // Each operation as a function that begins it. Blocking calls begin and wait.
@@ -84,21 +89,24 @@ Work all_reduce(Self self, Call& call, nb::handle input, nb::handle output) {
 }
 
 Work reduce_scatter(Self self, Call& call, nb::handle input, nb::handle output,
-                    const Counts& counts) {
+                    nb::handle counts_given) {
+  const Counts counts = to_counts(counts_given, "counts");
   const ConstTensorView from = call.in(input);
   const TensorView to = call.out(output);
   if (!counts) return self.get().reduce_scatter_async(from, to, call.options());
   return self.get().reduce_scatter_async(from, Blocks(*counts), to, call.options());
 }
 
-Work all_gather(Self self, Call& call, nb::handle input, nb::handle output, const Counts& counts) {
+Work all_gather(Self self, Call& call, nb::handle input, nb::handle output,
+                nb::handle counts_given) {
+  const Counts counts = to_counts(counts_given, "counts");
   const ConstTensorView from = call.in(input);
   const TensorView to = call.out(output);
   if (!counts) return self.get().all_gather_async(from, to, call.options());
   return self.get().all_gather_async(from, to, Blocks(*counts), call.options());
 }
 
-Work broadcast(Self self, Call& call, nb::handle tensor, std::int64_t root) {
+Work broadcast(Self self, Call& call, nb::handle tensor, nb::handle root) {
   Communicator& communicator = self.get();
   return communicator.broadcast_async(call.out(tensor, "tensor"),
                                       to_rank(root, communicator, "root"), call.options());
@@ -110,7 +118,7 @@ TensorView out_on(bool here, Call& call, nb::handle output, DataType dtype) {
   return call.out(output);
 }
 
-Work reduce(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+Work reduce(Self self, Call& call, nb::handle input, nb::handle output, nb::handle root) {
   Communicator& communicator = self.get();
   const Rank to = to_rank(root, communicator, "root");
   const ConstTensorView from = call.in(input);
@@ -118,7 +126,7 @@ Work reduce(Self self, Call& call, nb::handle input, nb::handle output, std::int
       from, out_on(communicator.rank() == to, call, output, from.dtype), to, call.options());
 }
 
-Work gather(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+Work gather(Self self, Call& call, nb::handle input, nb::handle output, nb::handle root) {
   Communicator& communicator = self.get();
   const Rank to = to_rank(root, communicator, "root");
   const ConstTensorView from = call.in(input);
@@ -126,7 +134,7 @@ Work gather(Self self, Call& call, nb::handle input, nb::handle output, std::int
       from, out_on(communicator.rank() == to, call, output, from.dtype), to, call.options());
 }
 
-Work scatter(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+Work scatter(Self self, Call& call, nb::handle input, nb::handle output, nb::handle root) {
   Communicator& communicator = self.get();
   const Rank from = to_rank(root, communicator, "root");
   const TensorView to = call.out(output);
@@ -137,20 +145,20 @@ Work scatter(Self self, Call& call, nb::handle input, nb::handle output, std::in
 }
 
 Work all_to_all(Self self, Call& call, nb::handle input, nb::handle output,
-                const Counts& input_counts, const Counts& output_counts) {
+                nb::handle input_counts_given, nb::handle output_counts_given) {
+  const Counts input_counts = to_counts(input_counts_given, "input_counts");
+  const Counts output_counts = to_counts(output_counts_given, "output_counts");
   const ConstTensorView from = call.in(input);
   const TensorView to = call.out(output);
   if (!input_counts && !output_counts) return self.get().all_to_all_async(from, to, call.options());
   if (!input_counts || !output_counts) {
-    throw Failure(
-        Status::error(StatusCode::kInvalidArgument,
-                      "all_to_all: give both input_counts and output_counts, or neither"));
+    refuse("all_to_all: give both input_counts and output_counts, or neither");
   }
   return self.get().all_to_all_async(from, Blocks(*input_counts), to, Blocks(*output_counts),
                                      call.options());
 }
 
-Work send(Self self, Call& call, nb::handle tensor, std::int64_t peer) {
+Work send(Self self, Call& call, nb::handle tensor, nb::handle peer) {
   Communicator& communicator = self.get();
   return communicator.send_async(call.in(tensor, "tensor"), to_rank(peer, communicator, "peer"),
                                  call.options());
@@ -166,24 +174,23 @@ Work exchange(Self self, Call& call, nb::sequence messages) {
   Communicator& communicator = self.get();
   std::vector<Message> made;
   for (nb::handle message : messages) {
-    const nb::tuple parts = nb::cast<nb::tuple>(message);
-    if (parts.size() < 3) {
-      throw Failure(Status::error(StatusCode::kInvalidArgument,
-                                  "exchange: %s; give (\"send\" or \"recv\", array, peer[, tag])",
-                                  nb::repr(message).c_str()));
+    nb::tuple parts;
+    if (!nb::try_cast(message, parts) || parts.size() < 3) {
+      refuse("exchange: %s; give (\"send\" or \"recv\", array, peer[, tag])",
+             nb::repr(message).c_str());
     }
-    const auto kind = nb::cast<std::string>(parts[0]);
-    const std::uint32_t tag = parts.size() > 3 ? nb::cast<std::uint32_t>(parts[3]) : 0;
+    const std::string kind = nb::str(nb::handle(parts[0])).c_str();
+    const auto tag = static_cast<std::uint32_t>(
+        parts.size() > 3 ? to_number(parts[3], "tag", 0, std::numeric_limits<std::uint32_t>::max())
+                         : 0);
     if (kind == "send") {
       made.push_back(Message::send(call.in(parts[1], "message"),
-                                   to_rank(nb::cast<std::int64_t>(parts[2]), communicator, "peer"),
-                                   tag));
+                                   to_rank(parts[2], communicator, "peer"), tag));
     } else if (kind == "recv") {
       made.push_back(
           Message::recv(call.out(parts[1], "message"), to_peer(parts[2], communicator), tag));
     } else {
-      throw Failure(Status::error(StatusCode::kInvalidArgument,
-                                  "exchange: %s is neither \"send\" nor \"recv\"", kind.c_str()));
+      refuse("exchange: %s is neither \"send\" nor \"recv\"", kind.c_str());
     }
   }
   return communicator.exchange_async(made, call.options());
@@ -192,8 +199,7 @@ Work exchange(Self self, Call& call, nb::sequence messages) {
 // Collectives of a communicator are numbered, and messages are not.
 enum class CallKind : std::uint8_t { collective, message };
 
-// Begins a call. A collective whose arguments cannot be read counts as a call of this rank, and
-// fails on its peers: they would otherwise take its next call for this one.
+// Begins a call. A collective whose arguments cannot be read counts as a refused call.
 template <typename Begin>
 auto begun(Self self, CallKind kind, nb::handle options, const nb::kwargs& changes, Begin&& begin) {
   try {
@@ -201,10 +207,7 @@ auto begun(Self self, CallKind kind, nb::handle options, const nb::kwargs& chang
     Work work = begin(call);
     return std::pair(std::move(work), call.kept());
   } catch (...) {
-    // Every route refuses this one, since it has no memory.
-    const TensorView nowhere(nullptr, 1, DataType::f32);
-    if (kind == CallKind::collective && !self.closed())
-      (void)self.get().all_reduce_async(nowhere, nowhere, {});
+    if (kind == CallKind::collective) self.refuse_one();
     throw;
   }
 }
@@ -269,28 +272,29 @@ void def_calls(nb::class_<PyCommunicator>& to) {
       "Every rank gets all ranks' `input`, in rank order. `counts`: elements of each rank, where\n"
       "they differ. Exact only.",
       "input"_a.none(), "output"_a.none(), options, by_name, "counts"_a.none() = nb::none());
-  Calls<Any, std::int64_t>::def(to, "broadcast", &broadcast,
-                                "Every rank gets the root's data, in place.", "tensor"_a.none(),
-                                "root"_a, options);
-  Calls<Any, Any, std::int64_t>::def(to, "reduce", &reduce,
-                                     "The root gets the reduction; others may pass output=None.",
-                                     "input"_a.none(), "output"_a.none(), "root"_a, options);
-  Calls<Any, Any, std::int64_t>::def(
+  Calls<Any, Any>::def(
+      to, "broadcast", &broadcast,
+      "Every rank gets the root's data, in place. The array is writable on all ranks.",
+      "tensor"_a.none(), "root"_a.none(), options);
+  Calls<Any, Any, Any>::def(to, "reduce", &reduce,
+                            "The root gets the reduction; others may pass output=None.",
+                            "input"_a.none(), "output"_a.none(), "root"_a.none(), options);
+  Calls<Any, Any, Any>::def(
       to, "gather", &gather,
       "The root gets all ranks' `input`, in rank order; others may pass output=None.",
-      "input"_a.none(), "output"_a.none(), "root"_a, options);
-  Calls<Any, Any, std::int64_t>::def(
-      to, "scatter", &scatter, "Rank i gets block i of the root's `input`; others may pass None.",
-      "input"_a.none(), "output"_a.none(), "root"_a, options);
+      "input"_a.none(), "output"_a.none(), "root"_a.none(), options);
+  Calls<Any, Any, Any>::def(to, "scatter", &scatter,
+                            "Rank i gets block i of the root's `input`; others may pass None.",
+                            "input"_a.none(), "output"_a.none(), "root"_a.none(), options);
   Calls<Any, Any>::def(
       to, "all_to_all", &all_to_all,
       "Block j of rank i becomes block i of rank j. Counts: elements of each block, where they\n"
       "differ.",
       "input"_a.none(), "output"_a.none(), options, by_name, "input_counts"_a.none() = nb::none(),
       "output_counts"_a.none() = nb::none());
-  Messages<Any, std::int64_t>::def(to, "send", &send,
-                                   "Sends to one rank; matched with its recv by order and tag.",
-                                   "tensor"_a.none(), "peer"_a, options);
+  Messages<Any, Any>::def(to, "send", &send,
+                          "Sends to one rank; matched with its recv by order and tag.",
+                          "tensor"_a.none(), "peer"_a.none(), options);
   Messages<Any, Any>::def(
       to, "recv", &recv,
       "Receives from one rank; peer=None: from whichever sends next with this tag. The report's\n"
@@ -301,6 +305,11 @@ void def_calls(nb::class_<PyCommunicator>& to) {
       "Any number of sends and receives as one call: a list of (\"send\" or \"recv\", array,\n"
       "peer[, tag]).",
       "messages"_a, options);
+}
+
+Work barrier(Self self, nb::handle deadline) {
+  const Duration patience = read_counted(self, [&] { return to_duration(deadline, "deadline"); });
+  return self.get().barrier_async(patience);
 }
 
 std::unique_ptr<PyCommunicator> wrap(std::unique_ptr<Communicator> communicator) {
@@ -324,7 +333,7 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
   });
   for (bool over = false; !over;) {
     {
-      nb::gil_scoped_release free;
+      WithoutGil free;
       std::unique_lock lock(done->mutex);
       over =
           done->woken.wait_for(lock, std::chrono::milliseconds(100), [&] { return done->value; });
@@ -332,7 +341,7 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
     if (!over && PyErr_CheckSignals() != 0) {
       const nb::python_error interrupted;
       {
-        nb::gil_scoped_release free;
+        WithoutGil free;
         pending = PendingCommunicator();
       }
       throw interrupted;
@@ -340,10 +349,21 @@ std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
   }
   auto made = pending.wait();
   {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     pending = PendingCommunicator();
   }
   return wrap(value_of(std::move(made)));
+}
+
+std::unique_ptr<PyCommunicator> split(Self self, nb::handle color, nb::handle key) {
+  const auto number = [](nb::handle value, const char* what, int least) {
+    return static_cast<int>(to_number(value, what, least, std::numeric_limits<int>::max()));
+  };
+  const auto [chosen, order] = read_counted(self, [&] {
+    return std::pair(color.is_none() ? Communicator::kNoColor : number(color, "color", 0),
+                     number(key, "key", std::numeric_limits<int>::min()));
+  });
+  return wait_for(self.get().split_async(chosen, order));
 }
 
 }  // namespace
@@ -379,13 +399,18 @@ void PyCommunicator::close_all() {
   for (PyCommunicator* const one : living()) {
     if (!one->closed()) all.push_back(std::move(one->communicator_));
   }
-  nb::gil_scoped_release free;
+  WithoutGil free;
   std::vector<std::thread> leaving;
   try {
     for (auto& one : all) leaving.emplace_back([&one] { one.reset(); });
   } catch (const std::system_error&) {  // no more threads: the rest leave one after the other
   }
   for (std::thread& thread : leaving) thread.join();
+}
+
+void PyCommunicator::refuse_one() const {
+  const TensorView nowhere(nullptr, 1, DataType::f32);
+  if (communicator_ != nullptr) (void)communicator_->all_reduce_async(nowhere, nowhere, {});
 }
 
 Communicator& PyCommunicator::get() const {
@@ -395,7 +420,7 @@ Communicator& PyCommunicator::get() const {
 
 void PyCommunicator::close() {
   if (communicator_ == nullptr) return;
-  nb::gil_scoped_release free;
+  WithoutGil free;
   communicator_.reset();
 }
 
@@ -406,7 +431,16 @@ void bind_communicator(nb::module_& module) {
                                           "All ranks make the same calls in the same order, with "
                                           "equal sizes and types. Calls may come\n"
                                           "from several threads. The GIL is free while a call "
-                                          "waits. `with` leaves the group at its end.");
+                                          "waits. `with` leaves the group at its end.\n\n"
+                                          "Arrays are anything with DLPack or the buffer protocol, "
+                                          "contiguous in C order, of\n"
+                                          "float16/32/64, int8/32/64, uint8/32/64, bool, or "
+                                          "bfloat16 and FP8 by typed().\n"
+                                          "Arguments that cannot be read count as a call of this "
+                                          "rank, which fails on all ranks.\n"
+                                          "An exception of a signal handler (KeyboardInterrupt) "
+                                          "ends a wait, not the call: its\n"
+                                          "arrays are the library's until the call is done.");
   communicator
       .def_static(
           "create",
@@ -446,7 +480,12 @@ void bind_communicator(nb::module_& module) {
           "as it was made, as a dict")
       .def_prop_ro(
           "state", [](Self self) { return std::string(to_string(self.get().state())); },
-          "\"ok\", or why calls fail: \"peer_lost\", \"cancelled\", ...")
+          "\"ok\", \"peer_lost\" if a rank is dead, \"cancelled\" after abort(), ... A rank that "
+          "has left\n"
+          "is not dead: see peer_left.")
+      .def_prop_ro(
+          "peer_left", [](Self self) { return self.get().peer_left(); },
+          "Whether a rank has closed, aborted or ended: exact collectives fail from then on.")
       .def(
           "counters",
           [](Self self) {
@@ -457,10 +496,8 @@ void bind_communicator(nb::module_& module) {
           "Counts since creation: datagrams refused by reason, rounds, repairs, ...")
       .def(
           "split",
-          [](Self self, std::optional<int> color, int key) {
-            return wait_for(self.get().split_async(color.value_or(Communicator::kNoColor), key));
-          },
-          "color"_a.none(), "key"_a = 0,
+          [](Self self, nb::handle color, nb::handle key) { return split(self, color, key); },
+          "color"_a.none(), "key"_a.none() = 0,
           "A communicator of the ranks that give the same color, in the order of their keys. All\n"
           "ranks call it. color=None: of no group, returns None.")
       .def(
@@ -470,7 +507,7 @@ void bind_communicator(nb::module_& module) {
           },
           "excluded"_a, "A communicator without these ranks, which may be dead and do not call.")
       .def(
-          "abort", [](Self self) { self.get().abort(); }, nb::call_guard<nb::gil_scoped_release>(),
+          "abort", [](Self self) { self.get().abort(); }, nb::call_guard<WithoutGil>(),
           "Everything in flight fails at once with CancelledError, and so does what comes later.")
       .def("close", &PyCommunicator::close,
            "Leaves the group, within a few round trips where peers answer. Nothing can be called\n"
@@ -482,7 +519,7 @@ void bind_communicator(nb::module_& module) {
             // Aborts if the block failed: peers must not wait for data that this rank will not
             // send.
             if (!type.is_none() && !self.closed()) {
-              nb::gil_scoped_release free;
+              WithoutGil free;
               self.get().abort();
             }
             self.close();
@@ -490,15 +527,11 @@ void bind_communicator(nb::module_& module) {
           "type"_a.none(), "value"_a.none(), "traceback"_a.none())
       .def(
           "barrier",
-          [](Self self, nb::handle deadline) {
-            return finish(self.get().barrier_async(to_duration(deadline, "deadline")), {});
-          },
+          [](Self self, nb::handle deadline) { return finish(barrier(self, deadline), {}); },
           "deadline"_a.none() = 60.0, "Returns when all ranks have called it.")
       .def(
           "barrier_async",
-          [](Self self, nb::handle deadline) {
-            return PyWork(self.get().barrier_async(to_duration(deadline, "deadline")), {});
-          },
+          [](Self self, nb::handle deadline) { return PyWork(barrier(self, deadline), {}); },
           "deadline"_a.none() = 60.0)
       .def("__repr__", [](Self self) {
         if (self.closed()) return std::string("<leeway.Communicator: closed>");

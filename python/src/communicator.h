@@ -22,6 +22,10 @@ class PyCommunicator {
   bool closed() const { return communicator_ == nullptr; }
   // Leaves the group, without the GIL.
   void close();
+  // Makes a collective call that every route refuses, so that a call of this rank whose arguments
+  // cannot be read takes its number, and fails on the peers. They would otherwise take this rank's
+  // next call for it. Does nothing after close().
+  void refuse_one() const;
   // Called when the interpreter ends. Leaves all groups at the same time, so that no peer takes
   // this process for dead.
   static void close_all();
@@ -30,6 +34,15 @@ class PyCommunicator {
   std::unique_ptr<Communicator> communicator_;
 };
 
-void bind_communicator(nanobind::module_& module);
+// Reads the arguments of a collective call; one that cannot be read counts as a refused call.
+template <typename Read>
+auto read_counted(const PyCommunicator& communicator, const Read& read) {
+  try {
+    return read();
+  } catch (...) {
+    communicator.refuse_one();
+    throw;
+  }
+}
 
 }  // namespace leeway::python

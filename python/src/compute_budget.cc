@@ -5,13 +5,15 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 
+#include "bindings.h"
 #include "communicator.h"
-#include "compute_budget.h"
-#include "durations.h"
 #include "errors.h"
+#include "gil.h"
+#include "numbers.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,6 +26,11 @@ ComputeThreshold to_threshold(nb::handle value) {
   if (nb::isinstance<nb::str>(value) && nb::cast<std::string>(value) == "auto")
     return auto_threshold;
   return ComputeThreshold(to_duration(value, "threshold"));
+}
+
+std::uint32_t to_count(nb::handle value, const char* what) {
+  return static_cast<std::uint32_t>(
+      to_number(value, what, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
 template <typename Enum>
@@ -45,13 +52,13 @@ class PyComputeBudget {
       : communicator_(std::move(communicator)) {
     auto made = [&] {
       Communicator& group = nb::cast<PyCommunicator&>(communicator_).get();
-      nb::gil_scoped_release free;
+      WithoutGil free;
       return ComputeBudget::create(group, options);
     }();
     budget_ = value_of(std::move(made));
   }
   ~PyComputeBudget() {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     budget_.reset();
   }
   // Throws if the communicator was closed, because the library does not check that.
@@ -113,30 +120,35 @@ void bind_compute_budget(nb::module_& module) {
       "weight=budget.weight): the mean per completed micro-batch.")
       .def(
           "__init__",
-          [](PyComputeBudget* self, nb::object communicator, std::uint32_t micro_batches,
-             nb::handle threshold, std::uint64_t warm_up_steps, std::uint32_t micro_batches_min,
-             nb::handle normalisation, nb::handle compensation, std::uint32_t window_steps,
-             std::uint64_t reestimate_steps, double drift_tolerance, nb::handle exchange_deadline) {
-            ComputeBudgetOptions options;
-            options.micro_batches = micro_batches;
-            options.threshold = to_threshold(threshold);
-            options.warm_up_steps = warm_up_steps;
-            options.micro_batches_min = micro_batches_min;
-            options.normalisation =
-                choice<Normalisation>(normalisation,
-                                      {{"realised_weight", Normalisation::realised_weight},
-                                       {"fixed_maximum", Normalisation::fixed_maximum}},
-                                      "normalisation");
-            options.compensation =
-                choice<DropCompensation>(compensation,
-                                         {{"none", DropCompensation::none},
-                                          {"extra_steps", DropCompensation::extra_steps},
-                                          {"requeue", DropCompensation::requeue}},
-                                         "compensation");
-            options.window_steps = window_steps;
-            options.reestimate_steps = reestimate_steps;
-            options.drift_tolerance = drift_tolerance;
-            options.exchange_deadline = to_duration(exchange_deadline, "exchange_deadline");
+          [](PyComputeBudget* self, nb::object communicator, nb::handle micro_batches,
+             nb::handle threshold, nb::handle warm_up_steps, nb::handle micro_batches_min,
+             nb::handle normalisation, nb::handle compensation, nb::handle window_steps,
+             nb::handle reestimate_steps, nb::handle drift_tolerance,
+             nb::handle exchange_deadline) {
+            const auto& group = nb::cast<const PyCommunicator&>(communicator);
+            const auto options = read_counted(group, [&] {
+              ComputeBudgetOptions read;
+              read.micro_batches = to_count(micro_batches, "micro_batches");
+              read.threshold = to_threshold(threshold);
+              read.warm_up_steps = to_count(warm_up_steps, "warm_up_steps");
+              read.micro_batches_min = to_count(micro_batches_min, "micro_batches_min");
+              read.normalisation =
+                  choice<Normalisation>(normalisation,
+                                        {{"realised_weight", Normalisation::realised_weight},
+                                         {"fixed_maximum", Normalisation::fixed_maximum}},
+                                        "normalisation");
+              read.compensation =
+                  choice<DropCompensation>(compensation,
+                                           {{"none", DropCompensation::none},
+                                            {"extra_steps", DropCompensation::extra_steps},
+                                            {"requeue", DropCompensation::requeue}},
+                                           "compensation");
+              read.window_steps = to_count(window_steps, "window_steps");
+              read.reestimate_steps = to_count(reestimate_steps, "reestimate_steps");
+              read.drift_tolerance = nb::cast<double>(drift_tolerance);
+              read.exchange_deadline = to_duration(exchange_deadline, "exchange_deadline");
+              return read;
+            });
             new (self) PyComputeBudget(std::move(communicator), options);
           },
           "communicator"_a, "micro_batches"_a, nb::kw_only(), "threshold"_a.none() = "auto",
@@ -148,7 +160,7 @@ void bind_compute_budget(nb::module_& module) {
           "next_micro_batch",
           [](PyComputeBudget& self) {
             ComputeBudget& budget = self.get();
-            nb::gil_scoped_release free;
+            WithoutGil free;
             return budget.next_micro_batch();
           },
           "True: run another micro-batch; the one before counts. False: the step is over.")
@@ -185,7 +197,7 @@ void bind_compute_budget(nb::module_& module) {
           "what is out of order; empty: nothing")
       .def("synchronize", [](PyComputeBudget& self) {
         const Status status = [&] {
-          nb::gil_scoped_release free;
+          WithoutGil free;
           return self.get().synchronize();
         }();
         check(status);

@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "bindings.h"
+
 namespace nb = nanobind;
 
 namespace leeway::python {
@@ -72,6 +74,9 @@ void bind_errors(nb::module_& module) {
       std::rethrow_exception(thrown);
     } catch (const Failure& failure) {
       set_python_error(failure.status());
+    } catch (const nb::cast_error&) {
+      set_python_error(Status::error(StatusCode::kInvalidArgument,
+                                     "an argument has a type that this call does not take"));
     }
   });
 }

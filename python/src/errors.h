@@ -19,6 +19,12 @@ class Failure {
   Status status_;
 };
 
+// Throws InvalidArgument with a text that `format` makes, as printf().
+template <typename... Arguments>
+[[noreturn]] void refuse(const char* format, Arguments... arguments) {
+  throw Failure(Status::error(StatusCode::kInvalidArgument, format, arguments...));
+}
+
 // Returns the value, or throws Failure.
 template <typename T>
 T value_of(Result<T>&& result) {
@@ -32,7 +38,5 @@ inline void check(const Status& status) {
 
 // Sets the Python exception that belongs to the status.
 void set_python_error(const Status& status);
-
-void bind_errors(nanobind::module_& module);
 
 }  // namespace leeway::python

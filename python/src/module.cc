@@ -1,17 +1,8 @@
 // leeway._core: the C++ interface for Python. The package around it is python/leeway.
 #include <nanobind/nanobind.h>
 
-#include "arrays.h"
-#include "codec.h"
-#include "collective_options.h"
-#include "communicator.h"
-#include "compute_budget.h"
-#include "errors.h"
+#include "bindings.h"
 #include "leeway/version.h"
-#include "rendezvous.h"
-#include "replica.h"
-#include "report.h"
-#include "work.h"
 
 NB_MODULE(_core, module) {
   using namespace leeway::python;

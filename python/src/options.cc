@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "durations.h"
 #include "errors.h"
+#include "numbers.h"
 #include "rendezvous.h"
 
 namespace nb = nanobind;

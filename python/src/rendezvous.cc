@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "durations.h"
+#include "bindings.h"
 #include "errors.h"
+#include "gil.h"
+#include "numbers.h"
 #include "rendezvous.h"
 
 namespace nb = nanobind;
@@ -38,12 +40,12 @@ class PythonStore final : public Rendezvous {
  public:
   explicit PythonStore(nb::object store) : store_(std::move(store)) {}
   ~PythonStore() override {
-    nb::gil_scoped_acquire hold;
+    WithGil hold;
     store_.reset();
   }
 
   Status put(std::string_view key, ByteSpan value) override {
-    nb::gil_scoped_acquire hold;
+    WithGil hold;
     try {
       store_.attr("put")(nb::str(key.data(), key.size()), to_bytes(value));
       return {};
@@ -53,7 +55,7 @@ class PythonStore final : public Rendezvous {
   }
 
   Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override {
-    nb::gil_scoped_acquire hold;
+    WithGil hold;
     try {
       const nb::object value = store_.attr("get")(nb::str(key.data(), key.size()),
                                                   to_seconds(std::max(patience, Duration(0))));
@@ -77,7 +79,7 @@ class PythonStore final : public Rendezvous {
 using MakeTcp = Result<std::shared_ptr<TcpRendezvous>>(std::string_view,
                                                        const TcpRendezvous::Security&);
 
-// A static method of TcpRendezvous with the fields of Security as keywords.
+// Defines a static method of TcpRendezvous with the fields of Security as keywords.
 template <typename Address>
 void def_tcp(nb::class_<TcpRendezvous, Rendezvous>& to, const char* name, MakeTcp* make,
              const Address& address, const char* documentation) {
@@ -122,7 +124,7 @@ void bind_rendezvous(nb::module_& module) {
             const ByteSpan bytes = to_span(value);
             Status status;
             {
-              nb::gil_scoped_release free;
+              WithoutGil free;
               status = self.put(key, bytes);
             }
             check(status);
@@ -133,7 +135,7 @@ void bind_rendezvous(nb::module_& module) {
           [](Rendezvous& self, const std::string& key, nb::handle seconds) -> nb::object {
             const Duration patience = to_duration(seconds, "seconds");
             const auto value = [&] {
-              nb::gil_scoped_release free;
+              WithoutGil free;
               return self.get(key, patience);
             }();
             if (value.status().code() == StatusCode::kDeadlineExceeded) return nb::none();

@@ -11,6 +11,4 @@ namespace leeway::python {
 // Reads a store: one of Leeway's own, or a Python object that has put() and get().
 std::shared_ptr<Rendezvous> to_rendezvous(nanobind::handle value);
 
-void bind_rendezvous(nanobind::module_& module);
-
 }  // namespace leeway::python

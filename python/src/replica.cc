@@ -1,4 +1,3 @@
-#include "replica.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -7,15 +6,19 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "arrays.h"
+#include "bindings.h"
 #include "codec.h"
 #include "collective_options.h"
 #include "communicator.h"
-#include "durations.h"
 #include "errors.h"
+#include "gil.h"
 #include "leeway/late_work.h"
 #include "leeway/replica.h"
+#include "numbers.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -58,6 +61,11 @@ class PyReplica {
     return *replica_;
   }
   const nb::object& parameters() const { return parameters_.owner; }
+  // As read_counted().
+  template <typename Read>
+  auto counted(const Read& read) const {
+    return read_counted(nb::cast<const PyCommunicator&>(communicator_), read);
+  }
 
  private:
   nb::object communicator_;
@@ -68,7 +76,7 @@ class PyReplica {
 template <typename Function>
 CollectiveReport without_gil(const Function& function) {
   auto outcome = [&] {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     return function();
   }();
   return value_of(std::move(outcome));
@@ -191,10 +199,12 @@ void bind_replica(nb::module_& module) {
       .def(
           "reduce_gradients",
           [](PyReplica& self, nb::handle gradient, nb::handle options, const nb::kwargs& changes) {
-            const Array array = to_array(gradient, true, "gradient");
-            const CallOptions made = merged(options, changes);
+            const auto [array, made, values] = self.counted([&] {
+              Array read = to_array(gradient, true, "gradient");
+              const std::span<float> floats = to_floats(read, "gradient");
+              return std::tuple(std::move(read), merged(options, changes), floats);
+            });
             const CollectiveOptions value = made.value();
-            const std::span<float> values = to_floats(array, "gradient");
             return without_gil([&] { return self.get().reduce_gradients(values, value); });
           },
           "gradient"_a, "options"_a.none() = nb::none(), "changes"_a,

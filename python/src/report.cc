@@ -1,5 +1,4 @@
 // Bindings of reports.
-#include "report.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -7,8 +6,9 @@
 #include <cstdio>
 #include <string>
 
-#include "durations.h"
+#include "bindings.h"
 #include "leeway/report.h"
+#include "numbers.h"
 
 namespace nb = nanobind;
 

@@ -12,8 +12,10 @@
 #include <mutex>
 #include <utility>
 
-#include "durations.h"
+#include "bindings.h"
 #include "errors.h"
+#include "gil.h"
+#include "numbers.h"
 
 namespace nb = nanobind;
 
@@ -24,14 +26,16 @@ namespace {
 constexpr Duration kSlice = std::chrono::milliseconds(100);
 
 // Objects that were kept by calls for which nobody waited. A callback must not wait for the GIL, so
-// the next call from Python drops these references.
+// it asks the interpreter to drop these references. Its list of such requests is short. If it is
+// full, the next call from Python drops them.
 class Leftovers {
  public:
   void add(Kept kept) {
     const std::lock_guard lock(mutex_);
     for (nb::object& object : kept) objects_.push_back(object.release().ptr());
-    any_ = true;
+    if (!any_.exchange(true) && Py_IsInitialized() != 0) Py_AddPendingCall(&drop_all, nullptr);
   }
+  static int drop_all(void*);
   // Drops the references. The caller holds the GIL.
   void drop() {
     if (!any_) return;
@@ -54,6 +58,11 @@ class Leftovers {
 Leftovers& leftovers() {
   static auto* const all = new Leftovers;
   return *all;
+}
+
+int Leftovers::drop_all(void*) {
+  leftovers().drop();
+  return 0;
 }
 
 void keep_until_done(Work& work, Kept kept) {
@@ -108,7 +117,7 @@ bool wait_interruptibly(Work& work, Duration patience) {
         patience == no_deadline ? kSlice : patience - (std::chrono::steady_clock::now() - begun);
     bool done = false;
     {
-      nb::gil_scoped_release free;
+      WithoutGil free;
       done = work.wait_for(std::min(left, kSlice));
     }
     if (done) return true;
@@ -124,30 +133,39 @@ PyWork::PyWork(Work work, Kept kept) : work_(std::move(work)), kept_(std::move(k
 }
 
 PyWork::~PyWork() {
-  if (!work_.valid()) return;
-  if (!work_.done()) keep_until_done(work_, std::move(kept_));
+  let_go();
 }
 
-void PyWork::release_if_done() {
-  if (work_.done()) kept_.clear();
+void PyWork::let_go() {
+  if (work_.valid() && !work_.done()) keep_until_done(work_, std::exchange(kept_, {}));
+  kept_.clear();
+}
+
+bool PyWork::release_if(bool done) {
+  if (done) kept_.clear();
+  return done;
+}
+
+bool PyWork::done() {
+  return release_if(work_.done());
 }
 
 bool PyWork::test() {
   bool done = false;
   {
-    nb::gil_scoped_release free;
+    WithoutGil free;
     done = work_.test();
   }
-  release_if_done();
-  return done;
+  return release_if(done);
 }
 
 CollectiveReport PyWork::wait(nb::handle timeout) {
   if (!wait_interruptibly(work_, to_duration(timeout, "timeout"))) {
-    PyErr_Format(PyExc_TimeoutError, "the call is not done after %R s; it goes on", timeout.ptr());
+    PyErr_Format(PyExc_TimeoutError, "the call is not done within timeout=%R; it goes on",
+                 timeout.ptr());
     throw nb::python_error();
   }
-  release_if_done();
+  release_if(true);
   return value_of(work_.wait());
 }
 
@@ -162,6 +180,27 @@ CollectiveReport finish(Work work, Kept kept) {
   return value_of(work.wait());
 }
 
+namespace {
+
+// A call's array may hold the call itself, as an attribute of a subclass of numpy.ndarray.
+int visit_work(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const nb::object& object : nb::inst_ptr<PyWork>(self)->kept()) Py_VISIT(object.ptr());
+  return 0;
+}
+
+int clear_work(PyObject* self) {
+  nb::inst_ptr<PyWork>(self)->let_go();
+  return 0;
+}
+
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_work)},
+                           {Py_tp_clear, reinterpret_cast<void*>(&clear_work)},
+                           {0, nullptr}};
+
+}  // namespace
+
 void bind_work(nb::module_& module) {
   nb::class_<Completions>(module, "_Completions")
       .def(nb::init<>())
@@ -171,9 +210,11 @@ void bind_work(nb::module_& module) {
         for (const std::uint64_t number : self.take()) numbers.append(number);
         return numbers;
       });
-  nb::class_<PyWork>(module, "Work",
+  nb::class_<PyWork>(module, "Work", nb::type_slots(collected),
                      "A call in flight. wait() for it, ask done(), or await it in asyncio.\n\n"
-                     "It keeps the call's arrays until the call is done, also where it is dropped.")
+                     "It keeps the call's arrays until it says that the call is done. Where it is "
+                     "dropped, they\n"
+                     "are kept until the call is done.")
       .def("done", &PyWork::done, "Whether wait() would return at once. Never blocks.")
       .def("test", &PyWork::test, "As done(), but takes part in the work first. Never blocks.")
       .def("wait", &PyWork::wait, nb::arg("timeout").none() = nb::none(),
@@ -184,7 +225,7 @@ void bind_work(nb::module_& module) {
              self.work().on_done(
                  [completions = std::move(completions), number] { completions->add(number); });
            })
-      .def("__repr__", [](const PyWork& self) {
+      .def("__repr__", [](PyWork& self) {
         return nb::str(self.done() ? "<leeway.Work: done>" : "<leeway.Work: in flight>");
       });
 }

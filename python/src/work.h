@@ -21,16 +21,19 @@ class PyWork {
   PyWork(PyWork&&) noexcept = default;
   PyWork& operator=(PyWork&&) = delete;
 
-  bool done() const { return work_.done(); }
+  bool done();
   bool test();
   // Waits without the GIL. Checks signals every 0.1 s: an exception of a handler
   // (KeyboardInterrupt) ends the wait but not the call. Throws the error of the call, and
   // TimeoutError after `timeout`.
   CollectiveReport wait(nanobind::handle timeout);
   Work& work() { return work_; }
+  // For the garbage collector: the objects that it keeps, and how to let them go.
+  const Kept& kept() const { return kept_; }
+  void let_go();
 
  private:
-  void release_if_done();
+  bool release_if(bool done);
 
   Work work_;
   Kept kept_;
@@ -38,7 +41,5 @@ class PyWork {
 
 // Waits for a call to which no other handle exists.
 CollectiveReport finish(Work work, Kept kept);
-
-void bind_work(nanobind::module_& module);
 
 }  // namespace leeway::python

@@ -63,7 +63,7 @@ def test_losses(loss):
 
 
 def test_ranks_and_sizes(comm):
-    with pytest.raises(leeway.InvalidArgumentError, match="root: rank 5 is not 0 to 0"):
+    with pytest.raises(leeway.InvalidArgumentError, match="root: 5 is no whole number from 0 to 0"):
         comm.broadcast(np.zeros(4), 5)
     with pytest.raises(leeway.InvalidArgumentError):
         comm.all_gather(np.zeros(4), np.zeros(9))
@@ -77,6 +77,14 @@ def test_different_sizes_between_ranks_name_both(group):
     assert "4" in str(errors[0]) and "5" in str(errors[0])
 
 
+def refused_budget(comm, x):
+    leeway.ComputeBudget(comm, -3)
+
+
+def refused_replica(comm, x):
+    leeway.Replica(comm, x).reduce_gradients(x[:3])
+
+
 REFUSED = {
     "an array that is none": lambda comm, x: comm.all_reduce([1.0, 2.0]),
     "no such option": lambda comm, x: comm.all_reduce(x, opp="sum"),
@@ -84,7 +92,26 @@ REFUSED = {
     "a read-only output": lambda comm, x: comm.all_gather(x, np.broadcast_to(np.float32(1), 8)),
     "counts of one side": lambda comm, x: comm.all_to_all(x, np.zeros_like(x), input_counts=[2, 2]),
     "not contiguous": lambda comm, x: comm.reduce_scatter(np.zeros((4, 4), np.float32)[:, 1], x[:2]),
+    "a root that is no number": lambda comm, x: comm.broadcast(x, 0.5),
+    "counts that are no numbers": lambda comm, x: comm.all_gather(x, np.zeros(8, np.float32), counts=[4.0, 4.0]),
+    "a time that is none": lambda comm, x: comm.barrier("zz"),
 }
+
+
+REFUSED_BLOCKING = {
+    "a color that is no number": lambda comm, x: comm.split("a"),
+    "a color that is too large": lambda comm, x: comm.split(1 << 40),
+    "a replica's gradient of another size": refused_replica,
+    "a replica's gradient that is not contiguous": lambda comm, x: leeway.Replica(comm, x).reduce_gradients(x[::2]),
+    "a replica's option": lambda comm, x: leeway.Replica(comm, x).reduce_gradients(x, op="mean"),
+    "a compute budget": refused_budget,
+    "a compute budget's threshold": lambda comm, x: leeway.ComputeBudget(comm, 3, threshold="zz"),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED_BLOCKING.values(), ids=REFUSED_BLOCKING.keys())
+def test_a_refused_blocking_collective_counts_as_a_call_of_its_rank(group, refused):
+    test_a_refused_collective_counts_as_a_call_of_its_rank(group, refused, True)
 
 
 @pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED.keys())
@@ -120,6 +147,14 @@ def test_a_refused_message_counts_as_no_call(group):
         return x.tolist()
 
     assert group(2).run(calls) == [[3.0] * 4] * 2
+
+
+@pytest.mark.parametrize("message, says", [(("send", 3), "give"), (3, "give"), ((1, np.zeros(4), 0), "1 is neither"),
+                                           (("send", np.zeros(4), 0, -1), "tag: -1"),
+                                           (("send", np.zeros(4), "zero"), "peer: 'zero'")])
+def test_exchanged_messages(comm, message, says):
+    with pytest.raises(leeway.InvalidArgumentError, match=says):
+        comm.exchange([message])
 
 
 def test_classes_of_errors():

@@ -29,8 +29,9 @@ def test_bad_arguments():
     for call, says in [(lambda: leeway.encode(values, "automatic"), "automatic"),
                        (lambda: leeway.encode(values.astype(np.int32), "bf16"), "int32"),
                        (lambda: leeway.encode(values, "bf16", packet_elements=33), "multiple of 32"),
-                       (lambda: leeway.encode(np.zeros(1 << 15, np.float32), "bf16", packet_elements=1 << 15), "at most 16384"),
+                       (lambda: leeway.encode(np.zeros(1 << 15, np.float32), "bf16", packet_elements=1 << 15), "from 32 to 16384"),
                        (lambda: leeway.decode(np.zeros(5, np.uint8), "bf16", 64), "128 bytes, not 5"),
+                       (lambda: leeway.decode(np.zeros(5, np.uint8), "bf16", 1 << 60), "too few"),
                        (lambda: leeway.encode(values, "bf17"), "bf17")]:
         with pytest.raises(leeway.InvalidArgumentError, match=says):
             call()

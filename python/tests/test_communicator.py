@@ -1,8 +1,11 @@
+import array
 import asyncio
 import gc
+import mmap
 import re
 import signal
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -199,6 +202,53 @@ def test_asynchronous_calls_overlap_and_keep_their_arrays(group):
         return len(reports), dropped[0], all(work.done() for work in works)
 
     assert group(2).run(call) == [(20, 2, True)] * 2
+
+
+MOVABLE = {
+    "bytearray": lambda: (lambda memory: (memory, memory.clear))(bytearray(1 << 16)),
+    "array": lambda: (lambda memory: (memory, lambda: memory.extend(memory)))(array.array("f", bytes(1 << 16))),
+    "mmap": lambda: (lambda memory: (memory, memory.close))(mmap.mmap(-1, 1 << 16)),
+    "memoryview": lambda: (lambda memory: (memoryview(memory), memory.clear))(bytearray(1 << 16)),
+}
+
+
+@pytest.mark.parametrize("made", MOVABLE.values(), ids=MOVABLE.keys())
+def test_memory_of_a_call_in_flight_cannot_be_moved(group, made):
+    pair = group(2)
+    memory, move = made()
+    works = [pair.communicators[0].all_reduce_async(memory), pair.communicators[0].send_async(memory, 1)]
+    with pytest.raises(BufferError):
+        move()
+    other = bytearray(1 << 16)
+    like = memoryview(other).cast("f") if isinstance(memory, array.array) else other
+    pair.communicators[1].all_reduce(like)
+    pair.communicators[1].recv(like, 0)
+    for work in works:
+        work.wait("20s")
+    if isinstance(memory, memoryview):
+        memory.release()
+    move()
+
+
+def test_arrays_are_let_go_when_their_calls_are_done(group):
+    def call(comm):
+        kept, dropped, cyclic = (np.zeros(1000, np.float32).view(type("Array", (np.ndarray,), {})) for _ in range(3))
+        alive = [weakref.ref(array) for array in (kept, dropped, cyclic)]
+        work = comm.all_reduce_async(kept)
+        comm.all_reduce_async(dropped)
+        cyclic.work = comm.all_reduce_async(cyclic)
+        comm.barrier()
+        until = time.monotonic() + 10
+        while not work.done() and time.monotonic() < until:
+            time.sleep(0.001)
+        del kept, dropped, cyclic
+        return alive
+
+    alive = sum(group(2).run(call), [])
+    until = time.monotonic() + 10
+    while any(one() is not None for one in alive) and time.monotonic() < until:
+        gc.collect()
+    assert [one() for one in alive] == [None] * 6
 
 
 def test_await_in_asyncio(group):
@@ -427,6 +477,24 @@ def test_a_rank_whose_program_ends_has_left(start_ranks, transport):
     output = ranks[0].communicate(timeout=60)[0]
     assert re.search("rank 1 (has )?left", output) and "soon" in output and "is dead" not in output, output
     assert ranks[1].wait() == 0
+
+
+@pytest.mark.parametrize("call", ["comm.recv(np.zeros(4), 1 - comm.rank, tag=5)", "comm.barrier('60s')",
+                                  "comm.split(0) if comm.rank == 0 else None",
+                                  "leeway.Communicator.create(rank=0, world_size=2, rendezvous='127.0.0.1:39918')"])
+def test_a_program_may_end_while_its_daemon_threads_are_in_calls(start_ranks, call):
+    ranks = start_ranks(MEET + f"""
+    import threading, time
+    def wait():
+        try:
+            {call}
+        except leeway.Error:
+            pass
+    for _ in range(2):
+        threading.Thread(target=wait, daemon=True).start()
+    time.sleep(0.2)
+    """, 2)
+    assert [(rank.wait(timeout=60), rank.stdout.read().count("terminate")) for rank in ranks] == [(0, 0)] * 2
 
 
 def test_a_forked_child_that_ends_leaves_its_parents_groups_alone(start_ranks):

@@ -9,7 +9,7 @@
 
 namespace leeway::sim::adversary {
 
-// Runs the seed. `rounds` of the verdict: calls that ended with the right result.
+// Runs the seed. The verdict's `rounds` is the number of calls that ended with the right result.
 swarm::Verdict judge(std::uint64_t seed);
 
 }  // namespace leeway::sim::adversary

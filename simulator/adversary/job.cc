@@ -38,7 +38,7 @@ struct Job::Call {
   std::vector<float> expected;
 };
 
-// A process in one group.
+// Membership of a process in one group.
 struct Job::Membership {
   collective::Member* member = nullptr;
   std::uint32_t group = 0;
@@ -100,7 +100,8 @@ keys::Key Job::random_key() {
 
 void Job::make_processes() {
   const std::uint32_t count = dice_.between(2, 4);
-  // Phases are short, so that keys change while messages about other changes are on their way.
+  // Key phases are short, so that keys change again while messages about earlier changes are still
+  // on their way.
   const seal::Rotation rotation{.datagrams = dice_.magnitude(2, 2000),
                                 .time = std::chrono::milliseconds(dice_.magnitude(10, 10'000)),
                                 .old_phase = std::chrono::milliseconds(dice_.magnitude(10, 3000))};
@@ -130,8 +131,8 @@ rv::LocalConfiguration Job::configuration(const Meeting& meeting, Rank rank) con
   return local;
 }
 
-// All processes or some of them meet, any of them as rank 0. A process that refuses what it reads
-// does not take part.
+// All processes, or some of them, meet as a group. Any of them is rank 0. A process that refuses
+// what it reads does not take part.
 void Job::meet(std::uint32_t number) {
   Meeting meeting{.number = number, .name = dice_.between(1, 1u << 30)};
   for (std::size_t at = 0; at < processes_.size(); ++at) {
@@ -179,7 +180,7 @@ void Job::meet(std::uint32_t number) {
   }
 }
 
-// As rendezvous/meeting_guest.cc.
+// Reads the group's table as rendezvous/meeting_guest.cc does. Returns false if it is refused.
 bool Job::hear(Meeting& meeting, Rank rank, ByteSpan value) {
   const rv::LocalConfiguration local = configuration(meeting, rank);
   const auto welcome = rv::parse_welcome(value, local.size);
@@ -191,7 +192,8 @@ bool Job::hear(Meeting& meeting, Rank rank, ByteSpan value) {
   return true;
 }
 
-// Works as communicator/udp_endpoint.cc and communicator/sealing.cc do.
+// Gives each member of the group a slot, and keys where the process has none yet, as
+// communicator/udp_endpoint.cc and communicator/sealing.cc do.
 bool Job::introduce(Process& process, const Meeting& meeting, std::vector<Rank>& slots) {
   const keys::JoinedKeys& keys = *meeting.group.keys;
   for (Rank rank = 0; rank < keys.members.size(); ++rank) {
@@ -240,7 +242,8 @@ void Job::join(Process& process, std::unique_ptr<Meeting> meeting) {
   process.memberships.push_back(std::move(membership));
 }
 
-// Works as driving::Channel::prove_paths() does. No call begins before this.
+// Sends probes until all others were heard, as driving::Channel::prove_paths() does. No call begins
+// before that.
 void Job::prove(Process& process) {
   for (auto& membership : process.memberships) {
     if (!membership->probe_at) continue;
@@ -248,8 +251,7 @@ void Job::prove(Process& process) {
     if (endpoint.peers_proven() == membership->member->config().size - 1) {
       membership->probe_at.reset();
       submit(process, *membership);
-    } else if (now_ >= membership->proof_end) {
-      ++failed_proofs_;
+    } else if (now_ >= membership->proof_end) {  // a member was not heard in time
       (void)process.node.part(*membership->member);
       membership.reset();
     } else if (now_ >= *membership->probe_at) {
@@ -385,7 +387,7 @@ std::optional<Instant> Job::next_event() const {
   if (!flights_.empty()) take(Instant{flights_.begin()->first});
   if (!joins_.empty()) take(Instant{joins_.begin()->first});
   for (const auto& process : processes_) {
-    if (const auto wake = process->node.next_wake()) take(*wake);
+    take(process->node.next_wake());
     take(process->seals.next_wake());
     for (const auto& membership : process->memberships) {
       if (membership->probe_at) take(std::min(*membership->probe_at, membership->proof_end));

@@ -13,7 +13,7 @@
 #include "adversary/watched_cipher.h"
 #include "collective/node.h"
 #include "engine/trace_hash.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "seal/associations.h"
 #include "swarm/dice.h"
 
@@ -24,13 +24,12 @@ class Job {
   explicit Job(std::uint64_t seed);
   ~Job();
 
-  // Call it once. Returns the rule that was broken, or no text.
+  // Call it once. Returns a text about the rule that was broken, or an empty text.
   std::string run();
 
   std::uint64_t right_calls() const { return right_calls_; }
   std::uint64_t failed_calls() const { return failed_calls_; }
   std::uint64_t refused_tables() const { return refused_tables_; }
-  std::uint64_t failed_proofs() const { return failed_proofs_; }  // a member was not heard
   std::uint64_t key_phases() const { return key_phases_; }
   std::uint64_t datagrams() const { return datagrams_; }
   std::uint64_t events() const { return events_; }
@@ -71,7 +70,7 @@ class Job {
   std::unique_ptr<Keeper> keeper_;
   SealBook book_;
   Instant now_{1'000'000'000};
-  // number n: one datagram in n is tampered with, or none if it is 0
+  // one datagram in this many is tampered with, or no datagram if it is 0
   std::uint32_t tampers_one_in_ = 0;
   Instant calm_;  // time at which the tampering ends
   std::vector<std::unique_ptr<Process>> processes_;
@@ -82,7 +81,6 @@ class Job {
   std::uint64_t right_calls_ = 0;
   std::uint64_t failed_calls_ = 0;
   std::uint64_t refused_tables_ = 0;
-  std::uint64_t failed_proofs_ = 0;
   std::uint64_t key_phases_ = 0;
   std::uint64_t datagrams_ = 0;
   std::uint64_t events_ = 0;

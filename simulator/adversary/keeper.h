@@ -18,8 +18,8 @@ using Bytes = std::vector<std::byte>;
 
 class Keeper {
  public:
-  // Changes one value in `one_in`, or none if it is 0. `secret`: null if he holds none. `dice`
-  // outlives him.
+  // The keeper changes one value in `one_in`, or none if that is 0. `secret` is null if he holds
+  // none. `dice` outlives the keeper.
   Keeper(swarm::Dice& dice, std::uint32_t one_in, std::shared_ptr<const keys::Secrets> secret)
       : dice_(dice), one_in_(one_in), secret_(std::move(secret)) {}
 

@@ -15,7 +15,7 @@ namespace leeway::sim::adversary {
 struct SealBook {
   // A key of one direction, lane and phase, with its nonces.
   struct Use {
-    std::uint64_t sealed = 0;  // the largest number
+    std::uint64_t sealed = 0;  // the largest number that was sealed
     std::set<std::uint64_t> opened;
   };
   std::map<std::array<std::byte, sizeof(seal::CipherKey) + sizeof(seal::NonceVector)>, Use> uses;

@@ -161,8 +161,8 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      // If a packet may be late, its bits show whether it counted, provided that its owner has
-      // changed it.
+      // A packet that may be late has counted if the block has changed since, or if the block
+      // equals what the owner sent.
       const bool fresh =
           seen && (!late || !flow.maybe_late.test(index) || !same ||
                    equal_bits(packet_of(plan, index, result), sent_by(owner, rank, call, index)));

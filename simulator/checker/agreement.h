@@ -1,9 +1,8 @@
 // I6: all ranks that hold a packet's worth of a result hold the same bits, its owner included.
 //
-// The first rank to return with a packet is the one that later ranks, the owner included, are
-// compared with. In all_to_all, gather and scatter, every block is compared with what its sender
-// brought. Parameters that a broadcast did not bring must be the version that was held before, at
-// most age_max old.
+// Later ranks, the owner included, are compared with the first rank that returned with a packet. In
+// all_to_all, gather and scatter, every block is compared with what its sender brought. Parameters
+// that a broadcast did not bring must be the version that was held before, at most age_max old.
 #pragma once
 
 #include <span>
@@ -42,7 +41,7 @@ class Agreement {
                       std::span<const float> result);
   void compare_with_source(Instant now, Rank rank, Rank from, const CallLedger& call,
                            std::span<const float> result);
-  // A packet as its sender had it, and as its receivers decode it.
+  // brought_by() returns a packet as its sender had it, sent_by() as its receivers decode it.
   std::span<const float> brought_by(Rank from, Rank to, const CallLedger& call,
                                     std::uint32_t index) const;
   std::span<const float> sent_by(Rank from, Rank to, const CallLedger& call, std::uint32_t index);

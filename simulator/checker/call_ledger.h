@@ -1,8 +1,9 @@
-// Packets that the network handed to the ranks: the checkers' own account of every call, kept
-// beside the engine's and without looking at it.
+// The checkers' own account of every call: the packets that the network handed to the ranks. It is
+// kept beside the engine's account and never reads it.
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -24,7 +25,8 @@ struct FlowLedger {
   std::uint32_t copies = 0;    // copies of all packets
   std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow from parity
   std::uint32_t unsure = 0;    // distinct packets that the engine was free to call late
-  // packets of `unsure` that follow from packets that the engine called late
+  // packets of `unsure` that follow from parity: the engine may have called one late that parity
+  // needs
   std::uint32_t unsure_follow = 0;
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
@@ -47,10 +49,25 @@ struct FlowLedger {
   std::vector<std::uint32_t> parities;  // number of different parities, by code
 
   std::uint32_t missing() const { return packets - distinct; }
+  // Notes that the flow's first pass ended in this batch. Returns false if it had ended before.
+  bool note_end(std::uint64_t batch) {
+    if (ended) return false;
+    ended = true;
+    ended_batch = batch;
+    return true;
+  }
+  // Notes the weight in a packet. The first one that is in time counts.
+  void note_weight(float in_packet, bool late) {
+    if (late) {
+      late_weight = in_packet;
+    } else if (std::isnan(weight)) {
+      weight = in_packet;
+    }
+  }
 };
 
 // A packet that came before its receiver had opened the call. Waiting packets are read by sender
-// and place, which is not the order they came in where places were free again.
+// and place. That is not the order of arrival if a place was freed and taken again.
 struct EarlyPacket {
   Rank from = 0;
   std::uint32_t place = 0;  // its place among the packets of its sender
@@ -64,7 +81,7 @@ struct RankLedger {
   bool over = false;  // returned, or dead
   bool succeeded = false;
   Instant submitted_at;
-  Duration deadline{0};        // from then on
+  Duration deadline{0};        // from submitted_at on
   bool in_place = false;       // results replace the rank's contribution in place
   std::uint64_t sequence = 0;  // number of the rank's operations before this one, messages included
   float weight = 1.0f;
@@ -75,7 +92,7 @@ struct RankLedger {
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
-  // Best effort: how many chunks of the senders' common order each of them has certainly passed.
+  // Best effort, by sender: how many chunks of the senders' common order it has certainly passed.
   std::vector<std::uint32_t> passed;
   std::uint32_t passed_by_all = 0;
 
@@ -103,10 +120,10 @@ struct CallLedger {
   CallKind kind = CallKind::all_reduce;
   CallPlan plan;
   std::vector<RankLedger> ranks;
-  std::uint32_t over = 0;  // ranks
+  std::uint32_t over = 0;  // number of ranks whose side is over
   SharedResult shared;
 
-  // Returns when the deadline ends the rank's reduce half, and when it ends the whole call.
+  // Return the time at which the deadline ends the rank's reduce half, or the whole call.
   Instant reduce_ends(Rank rank) const {
     return ranks[rank].submitted_at + plan.reduce_deadline(ranks[rank].deadline);
   }

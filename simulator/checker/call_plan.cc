@@ -103,7 +103,7 @@ schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& fo
   return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
 }
 
-// The places of keyed draws depend only on the lengths.
+// Positions, which key random draws, follow from the lengths alone, wherever blocks lie.
 FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   FlowPlan plan;
   for (Rank before = 0; before < owner; ++before) {

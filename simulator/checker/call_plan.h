@@ -21,14 +21,14 @@ struct FlowPlan {
   schedule::PacketGrid grid;
   std::size_t source = 0;      // where the flow begins in its sender's contribution
   std::size_t result = 0;      // where the flow begins in its receiver's result
-  std::uint64_t position = 0;  // key of keyed draws
+  std::uint64_t position = 0;  // place of its first element; it keys random draws
 };
 
 class CallPlan {
  public:
   CallPlan() = default;
-  // `number`: the collective's, which decides whose turn it is to own if there are few owners.
-  // `lengths`: those of uneven blocks (Call::lengths); else empty.
+  // `number` is the collective's. If few ranks are owners, it decides whose turn it is. `lengths`
+  // are those of uneven blocks (Call::lengths), else empty.
   CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
            std::uint32_t number, std::span<const std::size_t> lengths = {});
 
@@ -44,7 +44,7 @@ class CallPlan {
     const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
     return own ? spread_ : delivery_.kind;
   }
-  // Time from submission until the reduce half of a rank ends whose call has this deadline.
+  // Returns the time from submission to the end of the reduce half, for a call with this deadline.
   Duration reduce_deadline(Duration deadline) const {
     const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
     return halves ? deadline / 2 : deadline;

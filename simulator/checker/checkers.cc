@@ -332,9 +332,8 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
   }
 }
 
-// Returns true if the rank was stopped for at least the shortest time in which a silent peer is
-// probed and given up (src/core/protocol/watch.cc). That is half of the time for probes, which is
-// half of the patience.
+// Returns true if the rank was stopped for at least a quarter of the peer time-out. That is the
+// shortest time in which a silent peer is probed and given up (src/core/protocol/watch.cc).
 bool Checkers::State::was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const {
   const Stop& stop = stops[rank];
   const Duration longest = stop.since ? std::max(stop.longest, now - *stop.since) : stop.longest;

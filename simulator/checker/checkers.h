@@ -1,4 +1,4 @@
-// The invariants I1 to I20 of one communicator, checked in every run. README.md says what each
+// The invariants I1 to I21 of one communicator, checked in every run. README.md says what each
 // invariant means here, and what its check cannot see.
 //
 // The first communicator's checkers also check what all communicators share: the network (I1),
@@ -54,8 +54,8 @@ class Checkers final : public CoreObserver {
   PacketObserver* packets();
   // Returns the first communicator's credit, or null without contents.
   Credit* credit();
-  // Makes the credit for paths of another lane, under the same windows. Its errors are failures of
-  // these checkers.
+  // Makes the credit check for the paths of another lane, under the same windows. What it finds
+  // broken counts as a failure of these checkers.
   std::unique_ptr<Credit> credit_of_lane();
 
   void on_open(std::uint32_t rank, const collective::Engine& engine) override;
@@ -82,8 +82,8 @@ class Checkers final : public CoreObserver {
   void on_leave(Instant now, std::uint32_t rank, bool at_once);
   void on_left(Instant now, std::uint32_t rank);
 
-  // Call it when the rank has aborted the communicator. `failed`: no call was open, or the open one
-  // failed with kCancelled before abort() returned.
+  // Call it when the rank has aborted the communicator. `failed` is true if no call was open, or if
+  // the open one failed with kCancelled before abort() returned.
   void on_abort(Instant now, std::uint32_t rank, bool failed);
   // Tells, at the end of the run, whether the buffers of an aborted call are as its caller left
   // them.
@@ -94,7 +94,7 @@ class Checkers final : public CoreObserver {
   void on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
                    const Status& status);
 
-  // `good`: the rank was told the right things about a split.
+  // Call it when a split is over. `good` is true if the rank was told the right things about it.
   void on_split(Instant now, std::uint32_t rank, bool good);
 
   // Call it when the last fault is over: from this round on nothing is lost and nobody pauses.
@@ -124,8 +124,8 @@ class Checkers final : public CoreObserver {
 void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
            const std::string& name);
 
-// I12: whether two runs of the same scenario and seed did the same. If not, the record says where
-// they differ.
+// Checks I12: two runs of the same scenario and seed do the same. If they did not, the record says
+// where they differ.
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second);
 
 }  // namespace leeway::sim

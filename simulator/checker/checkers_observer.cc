@@ -12,8 +12,8 @@ namespace {
 
 using wire::FlowKind;
 
-// Encoded contributions are encoded again in one of kEncodeEvery packets, by index: it costs as
-// much as the first time.
+// To check encoded contributions, they are encoded a second time. That costs as much as the first
+// time, so only one packet in kEncodeEvery is checked, by index.
 constexpr std::uint32_t kEncodeEvery = 8;
 
 std::span<const float> result_of(const Call& call) {
@@ -59,8 +59,8 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     book.on_lost(prefix.source, *to, header);
 }
 
-// Returns true if the packet is of this communicator's lane: communicators of a lane share its
-// paths. The word of a packet that is not sealed is its lane.
+// Returns true if the packet is of this communicator's lane. Communicators of a lane share its
+// paths. If datagrams are not sealed, `word` is the lane.
 bool Checkers::State::looks_at_credit(const Packet& packet) const {
   if (setup.lane > 0) return packet.word == setup.lane;
   return is_first() && (!has_lanes || packet.word == 0);
@@ -156,8 +156,8 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// Number of operations: an exchange is one operation. A message of a rank to itself within an
-// exchange is none.
+// Returns the number of operations in a call. An exchange is one, and a rank's messages to itself
+// within it are none.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -300,7 +300,7 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
   const bool complete = result.status.ok() && result.arrived == result.expected;
   // The rank itself cancelled the call.
   if (result.status.code() == StatusCode::kCancelled) return;
-  if (!complete && departures.may_have_cut(now, result.status)) return;  // I15's
+  if (!complete && departures.may_have_cut(now, result.status)) return;  // I15 judges that
   checks[i9].expect(complete, [&] {
     return format_text("round %u, rank %u, at %.6f ms: %" PRIu64 " of %" PRIu64
                        " packets arrived, status %s; faults were over in round %u",

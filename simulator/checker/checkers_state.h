@@ -76,7 +76,7 @@ struct Checkers::State final : PacketObserver {
   Rank process_of(Rank rank) const { return is_first() ? rank : setup.processes[rank]; }
   std::optional<Rank> rank_of(std::uint32_t process) const;
   void on_damaged(std::uint32_t from, std::uint32_t to);
-  // I18
+  // checks of I18
   void look_for_wrongly_dead(Instant now);
   void look_whether_told(Instant now, Rank rank, const Call& call, const CallResult& result);
   bool was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const;

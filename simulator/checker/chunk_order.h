@@ -1,5 +1,6 @@
-// The order in which all senders walk the chunks of an owner's shard, and how far a position in it
-// proves that a sender has come (rules: src/core/collective/README.md, "settled without waiting").
+// The order in which all senders walk the chunks of an owner's shard. A packet's position in it
+// proves how many chunks its sender has passed (rules: src/core/collective/README.md, "settled
+// without waiting").
 #pragma once
 
 #include <cstdint>

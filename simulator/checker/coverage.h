@@ -15,8 +15,8 @@
 
 namespace leeway::sim {
 
-// The tolerance is relative. There are five sigmas, because a search of ten thousand seeds would
-// meet four by chance.
+// kCoverageTolerance is relative. kCoverageSigmas is five, because a search of ten thousand seeds
+// would meet four by chance.
 inline constexpr double kCoverageTolerance = 0.1;
 inline constexpr double kCoverageSigmas = 5.0;
 inline constexpr std::uint64_t kCoverageSamplesLeast = 50;

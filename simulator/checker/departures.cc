@@ -15,8 +15,8 @@ constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// Good-byes are sent at 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs. There are twelve of them, or as many
-// as two seconds take and one more, which comes at most a back-off later.
+// Good-byes follow each other after 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs. A rank sends twelve, or
+// goes on until two seconds are over and sends one more, at most a back-off later.
 constexpr int kFarewellTimeouts = 40;
 constexpr Duration kFarewell = 4 * kBackOff;
 
@@ -99,14 +99,14 @@ void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const C
 void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
                                const CallResult& result) {
   if (result.status.code() != StatusCode::kPeerLost) return;
-  if (!book_.engine(rank).endpoint().liveness().given_up().ok()) return;  // for which I18 looks
+  if (!book_.engine(rank).endpoint().liveness().given_up().ok()) return;  // I18 judges that
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     const RankState& state = ranks_[peer];
     const Instant heard = ranks_[rank].heard_at[peer];
-    const bool left = state.leaving && !at_once(peer);  // and is not dead
+    const bool left = state.leaving && !at_once(peer);  // after serving
     if (peer == rank || heard.ns == 0 || !left || !call.ranks[peer].succeeded) continue;
     const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
-    if (link.dead || link.gave_us_up) continue;  // for which I18 looks, too
+    if (link.dead || link.gave_us_up) continue;  // I18 judges that, too
     const Duration served = heard - state.leave_at;
     // A lossy half may miss packets of ranks that stay, too.
     bool missing = false;
@@ -141,12 +141,12 @@ bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer)
 
 void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
                             const CallResult& result) {
-  // A call that failed by a deadline before its own has heard of a peer's.
+  // A call that fails by a deadline before its own deadline has heard of a peer's.
   const bool overdue =
       result.status.code() == StatusCode::kDeadlineExceeded && now >= call.ends(rank);
   if (!(result.deadline_cut && now >= call.reduce_ends(rank)) && !overdue) return;
   const RankLedger& side = call.ranks[rank];
-  bool lacks = overdue;  // without that, a cut is what I3 finds
+  bool lacks = overdue;  // if nothing is lacking, I3 finds the cut
   bool waits = false;    // the rank waits for a peer that has not left
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     if (peer == rank) continue;

@@ -1,11 +1,11 @@
 // Keeps the ledgers of all calls that are not over, and assigns each packet that arrives to its
 // call.
 //
-// It follows the protocol's published rules of what counts, and nothing of its timing: a packet
-// counts once, between its receiver's opening of the call and its return; before that at most
-// limits::kEarlySlotsPerPeer of a sender wait. Where timing decides whether a packet is late (a
-// flow that has ended and fell quiet, a deadline, a chunk that every sender has passed), it is
-// noted as one that the engine is free to call late.
+// It follows the protocol's published rules of what counts. A packet counts once, if it comes
+// between its receiver's opening of the call and its return. Before that, at most
+// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not follow timing. If timing
+// decides whether a packet is late (a flow that has ended and fell quiet, a deadline, a chunk that
+// every sender has passed), it is noted as one that the engine is free to call late.
 #pragma once
 
 #include <deque>
@@ -78,12 +78,12 @@ class LedgerBook {
     Rank from;
     std::uint32_t index;
     bool first;  // the first copy of its packet
-    bool late;   // perhaps
+    bool late;   // the engine may call it late
     bool repaired;
-    bool ended;  // its flow
-    bool opens;  // the batch
+    bool ended;  // it ended its flow
+    bool opens;  // the first of its batch
     bool parity = false;
-    bool follows = false;  // from parity
+    bool follows = false;  // computed from parity
   };
   // Places for packets of operations that are not open yet, one bit each: set while taken.
   using EarlyPlaces = std::uint8_t;
@@ -108,7 +108,7 @@ class LedgerBook {
     std::vector<BatchItem> items;
     std::vector<EarlyPlaces> early;  // by sender
     std::vector<EarlyMessage> early_messages;
-    std::vector<bool> gone;  // peers that said good-bye to the rank
+    std::vector<bool> gone;  // peers that said good-bye to it
     // Collectives that had failed elsewhere, by peers' reports, before this rank opened them, and
     // the first such peer.
     std::map<std::uint32_t, Rank> failed_before;
@@ -121,9 +121,7 @@ class LedgerBook {
   std::optional<std::uint32_t> take_place(Rank rank, Rank from);
   void keep_early_message(Rank rank, Rank from, const wire::DataHeader& header);
   bool keep_early(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
-  bool count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
-  void count_parity(Instant now, Rank rank, Rank from, CallLedger& call,
-                    const wire::DataHeader& header);
+  void count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   std::uint64_t seed(Rank rank) const;
   void follow(Rank rank, Rank from, CallLedger& call, wire::FlowKind kind, std::uint32_t code,
               bool late);

@@ -16,8 +16,8 @@ bool sends(const OperationSpec& spec) {
   return spec.kind == OperationKind::send;
 }
 
-// Returns true if a message arrives as it was sent, without rounding.
-bool is_exact(const OperationSpec& spec) {
+// Returns true if the message is not rounded on its way.
+bool arrives_as_sent(const OperationSpec& spec) {
   return codec::format_of(spec.options.codec, DataType::f32, codec::Purpose::copy).identity();
 }
 
@@ -156,7 +156,7 @@ void MessageCheck::check_receive(Instant now, Rank rank, const Call& call,
   check_.expect(told.source == spec.peer && told.tag == spec.options.tag &&
                     told.count == sent.size() && told.count <= spec.output.count,
                 [&] { return where() + " is not as long as it was sent, or of another rank"; });
-  if (!is_exact(spec)) return;
+  if (!arrives_as_sent(spec)) return;
   const bool same = told.count == sent.size() &&
                     (sent.empty() ||
                      std::memcmp(sent.data(), spec.output.data, sent.size() * sizeof(float)) == 0);

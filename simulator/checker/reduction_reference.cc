@@ -11,8 +11,7 @@ namespace {
 
 using wire::FlowKind;
 
-// Most senders of one packet for whom it is found out by trying whether they contributed: at most
-// 2^6 sums.
+// Limit on the senders of one packet whose contribution is found out by trying: 2^6 sums at most.
 constexpr std::size_t kOpenMax = 6;
 
 // Difference that no rounding explains, relative to the largest number of the packet.

@@ -42,8 +42,8 @@ Seen seen_of(const RankLedger& side, Rank from) {
   return seen;
 }
 
-// Number of packets that were assumed to follow from parity, but cannot, because packets that this
-// needs came too late.
+// Returns how many packets were assumed to follow from parity, but cannot, because packets that
+// parity needs came too late.
 std::uint64_t unfollowed(const Seen& seen, const PeerReport& row) {
   return row.late == 0 ? 0 : seen.unsure_follow;
 }
@@ -85,8 +85,8 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Takes back the last copies, as many as the report lacks: in the same batch, the engine may not
-// have read datagrams behind the one that ended the call.
+// Takes back as many of the last copies as the report lacks. The engine may not have read datagrams
+// that came in the same batch behind the one that ended the call.
 void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
                                    const CollectiveReport& report) {
   std::uint64_t seen = 0;
@@ -148,7 +148,8 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Compares the contributions of which nothing came, or nothing that is certain to have come in
+// Checks the report's count of contributions of which nothing came. It is at least the number of
+// those without a packet, and at most the number of those of which no packet certainly came in
 // time.
 void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
                                       const CallResult& result) {

@@ -5,7 +5,7 @@
 //   I2  an exact reduction is no further than rounding from the loss-free average
 //   I3  an exact call that succeeded lacks nothing, and `complete` is told only where nothing is
 //       missing
-//   I4  it returns by its deadline, and as many engine's looks later as legs may begin behind it
+//   I4  it returns by its deadline plus a tick for each leg that may begin behind another
 //   I6  ranks whose results are agreed hold the same bits; of an all_gather what was brought
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compute/scaled_time.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
@@ -54,7 +55,7 @@ ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t
           .threshold_ns = drops ? gate.threshold().count() : 0};
 }
 
-// Returns when the rank goes to its reduction.
+// Runs the gate over the drawn latencies. Returns the time when the rank stops computing.
 Instant BudgetedCompute::compute_step(Instant now, budget::StepGate& gate) const {
   bool more = gate.next(now);
   for (std::size_t i = 0; more && i < latencies_ns_.size(); ++i) {

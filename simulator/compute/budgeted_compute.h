@@ -24,7 +24,8 @@ class BudgetedCompute {
   // `ranks`: the most ranks that there are, numbered from 0.
   BudgetedCompute(const scenario::Compute::DropCompute& compute, std::uint32_t ranks);
 
-  // Draws a rank's next round, which begins now. `slow_f32` prolongs its micro-batches, times 2^32.
+  // Draws a rank's next round, which begins now. Its micro-batches last `slow_f32` / 2^32 times as
+  // long.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round, RandomStream& stream,
                    std::uint64_t slow_f32);
 

@@ -1,11 +1,14 @@
 #include "compute/compute_model.h"
 
 #include "compute/scaled_time.h"
-#include "compute/time_trace.h"
 #include "engine/variates.h"
+#include "scenario/record_file.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
+
+constexpr scenario::TimeRules kTraceRules{.ms_max = 1e9, .comments = true};
 
 struct Drawing {
   RandomStream& stream;
@@ -46,7 +49,7 @@ Result<ComputeModel> compute_model(const scenario::Compute& compute) {
                                        periodic.every(), periodic.offset()});
     }
     case Compute::kTrace: {
-      auto times = read_time_trace(compute.trace());
+      auto times = scenario::read_times_ns(compute.trace(), kTraceRules);
       if (!times.ok()) return times.status();
       return ComputeModel(TraceTime{std::move(*times)});
     }

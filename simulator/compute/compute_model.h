@@ -39,7 +39,7 @@ using ComputeModel =
 // Makes the model of any kind but drop_compute, which is BudgetedCompute's. Reads a trace's file.
 Result<ComputeModel> compute_model(const scenario::Compute& compute);
 
-// Draws a time in nanoseconds. `slow_f32` is how many times longer computing takes, times 2^32.
+// Draws a time in nanoseconds. Computing takes `slow_f32` / 2^32 times as long as the model says.
 std::int64_t draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
                   std::uint64_t slow_f32);
 

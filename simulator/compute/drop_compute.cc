@@ -10,9 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-constexpr double kMeanLevel = 87.634;                  // as the public code has it
-constexpr std::uint64_t kLn2F63 = 0x58B90BFBE8E7BCD6;  // ln 2 * 2^63, to nearest
-constexpr std::uint64_t kLog2EF32 = 0x171547653;       // log2(e) * 2^32, to nearest
+constexpr double kMeanLevel = 87.634;  // as the public code has it
 
 // exp(-(ln l - 4)^2 / 2) / l, times 2^60.
 constexpr std::uint64_t weight_f60(std::uint64_t level) {

@@ -16,8 +16,8 @@ namespace leeway::sim {
 
 inline constexpr std::uint32_t kDropComputeLevels = 999;
 
-// Element l - 1 is the total weight of 1 .. l, times 2^60. Made by integer arithmetic when
-// compiling, each weight exact to 4e-6 of itself.
+// Cumulative weights: element l - 1 is the sum of the weights of 1 .. l, times 2^60. They are made
+// by integer arithmetic when compiling, each weight exact to 4e-6 of itself.
 extern const std::array<std::uint64_t, kDropComputeLevels> kDropComputeWeights;
 
 // Draws l. Takes two words of the stream, or rarely more.
@@ -29,7 +29,7 @@ struct DropComputeNoise {
   std::uint64_t unit_f32 = 0;
 };
 
-// How long each micro-batch of a step lasts; `slow_f32` prolongs all of it, times 2^32.
+// Draws how long each micro-batch of a step lasts. All of it takes `slow_f32` / 2^32 times as long.
 void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32,
           std::span<std::int64_t> latencies_ns);
 

@@ -21,9 +21,4 @@ constexpr std::int64_t scaled_time(std::int64_t ns, std::uint64_t factor_f32) {
                                                           : kLongestNs;
 }
 
-// Converts a scenario's milliseconds, 0 .. 1e9, and rounds to nearest.
-constexpr std::int64_t ns_of_ms(double ms) {
-  return static_cast<std::int64_t>(ms * 1e6 + 0.5);
-}
-
 }  // namespace leeway::sim

@@ -18,7 +18,7 @@ namespace leeway::sim {
 
 class Addresses {
  public:
-  // A sealed one.
+  // Length of a sealed challenge.
   static constexpr std::size_t kChallengeBytes = seal::kPathMessageBytesMax + seal::kOverheadBytes;
 
   explicit Addresses(std::uint32_t processes);
@@ -50,16 +50,14 @@ class Addresses {
 
   void on_sent(std::uint32_t from, const NetworkAddress& to, std::size_t bytes, bool path_message);
   void on_received(std::uint32_t by, const NetworkAddress& source, std::size_t bytes, bool answer);
-  // Call it when another process told where a third one is. That allows 8 challenges (WIRE 9.7).
+  // Call it when a peer told the process the address of a third one. That allows 8 challenges (WIRE
+  // 9.7).
   void on_told(std::uint32_t process, const NetworkAddress& address) {
     account(process, address).allowed += 8 * kChallengeBytes;
   }
   // Datagrams of the core that went to an address that had never answered, and path messages beyond
   // three times what came from there.
   std::uint64_t overdrawn() const { return overdrawn_; }
-  // Datagrams that no process received at their address.
-  std::uint64_t astray() const { return astray_; }
-  void note_astray() { ++astray_; }
 
  private:
   // A port by which a process is seen, and when something last left through it.
@@ -89,9 +87,8 @@ class Addresses {
   std::vector<Place> places_;  // by process
   std::uint16_t hosts_ = 0;
   std::uint16_t ports_ = 7000;
-  std::vector<std::map<std::uint32_t, Account>> accounts_;  // by process, of those not told
+  std::vector<std::map<std::uint32_t, Account>> accounts_;  // by process, then by address
   std::uint64_t overdrawn_ = 0;
-  std::uint64_t astray_ = 0;
 };
 
 }  // namespace leeway::sim

@@ -11,8 +11,8 @@
 namespace leeway::sim {
 namespace {
 
-// Time for an injected "overtaken by n later datagrams": the library's transport holds a datagram
-// at most a millisecond for 8 of them.
+// Time that an injected "overtaken by n later datagrams" takes for each of the n. The library's
+// transport holds a datagram at most a millisecond for 8 of them.
 constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
 
 void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
@@ -55,7 +55,6 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   const NetworkAddress source = Addresses::source_of(word);
   const auto from = static_cast<Rank>(datagram.from);
   if (!addresses_->admits(now, process, source, Addresses::target_of(word))) {
-    addresses_->note_astray();
     for (const Communicator& any : communicators_) tell_loss(process, datagram.from, any.epoch);
     return false;
   }

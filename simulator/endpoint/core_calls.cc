@@ -66,7 +66,7 @@ bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
     if (seat.client != nullptr && !request.done) open.push_back(&request);
   }
   seat.aborted = true;
-  seat.member->engine().cancel_all(
+  seat.member->engine().cancel(
       now, Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", rank));
   const bool cancelled = std::all_of(open.begin(), open.end(), [](const auto* request) {
     return request->done && request->status.code() == StatusCode::kCancelled;

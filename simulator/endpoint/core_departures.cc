@@ -149,7 +149,8 @@ void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   process.onward.clear();
 }
 
-// A relay may drop any datagrams, and observers of the network cannot see which.
+// Sends a train by way of a relay. A relay may drop any datagrams, and observers of the network
+// cannot see which.
 void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay) {
   const seal::Roaming& roaming = *processes_[rank].roaming;
   const ByteSpan bytes = seal_train(now, rank, train);
@@ -164,7 +165,7 @@ void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& t
   processes_[rank].roaming->on_sent(now, relay);
 }
 
-// Into relayed_.
+// Seals the datagram for the way over the relay, into relayed_.
 void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram) {
   Process& process = processes_[rank];
   process.shares.on_sent(relay, 1);
@@ -177,8 +178,8 @@ void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, Byte
   (void)process.seals->seal_path_message(relay, pieces, relayed_);
 }
 
-// `core`: the message contains a datagram of the core, which goes to no address that has not
-// answered.
+// `core` is true if the message contains a datagram of the core. Such a datagram goes only to an
+// address that has answered.
 void CoreEndpoints::send_path_message(Instant now, std::uint32_t rank, Rank to,
                                       const NetworkAddress& address, ByteSpan sealed, bool core) {
   const std::uint64_t word = note_sent(now, rank, address, sealed.size(), !core);
@@ -212,19 +213,16 @@ ByteSpan CoreEndpoints::in_a_row(const Train& train) {
   return train_bytes_;
 }
 
-// Arms the engine's own timer, or the time at which the uplink takes more and the engine is asked
-// again.
+// Schedules the process's next wake-up: at its timer, or when the uplink takes more and the core
+// can be asked again.
 void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
-  std::optional<Instant> wake = process.node->next_wake();
+  Instant wake = process.node->next_wake();
   const Instant writable = process.uplink.writable_at();
-  if (writable > now && (!wake || writable < *wake)) wake = writable;
-  if (process.roaming != nullptr) {
-    const Instant roams = std::min(process.roaming->next_wake(), process.seals->next_wake());
-    if (!wake || roams < *wake) wake = roams;
-  }
-  if (!wake) return;
-  const Instant at = std::max(*wake, now + Duration(1));
+  if (writable > now) wake = std::min(wake, writable);
+  if (process.roaming != nullptr)
+    wake = std::min({wake, process.roaming->next_wake(), process.seals->next_wake()});
+  const Instant at = std::max(wake, now + Duration(1));
   if (at >= process.wake_at) return;  // an earlier wake-up is armed, and will check again
   process.wake_at = at;
   queue_.push(at, rank, static_cast<std::uint32_t>(EventKind::endpoint),

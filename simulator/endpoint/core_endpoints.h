@@ -59,7 +59,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // Sets the observer of the first communicator.
   void observe(CoreObserver* observer) { communicators_[0].observer = observer; }
 
-  // Operation.inject is over.
+  // Ends the faults of Operation.inject.
   void set_calm();
   // From now on the network carries no multicast.
   void stop_multicast();
@@ -191,7 +191,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // processes that hear this one's multicast
     collective::Lobby lobby;             // the same contents as in the node's own lobby
-    // Pieces, by sender, that the node puts together as well; here for the observers.
+    // Pieces of datagrams, by sender. The node puts them together as well; these are for the
+    // observers.
     std::vector<protocol::Pieces> arriving;
   };
 
@@ -263,7 +264,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<Kept> held_;
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;
-  std::vector<std::byte> train_bytes_;  // in a row
+  std::vector<std::byte> train_bytes_;  // a train's datagrams, end to end
   std::vector<std::byte> sealed_;       // a sealed train or path message
   std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
   std::vector<std::byte> relayed_;      // one that is sealed for a relay

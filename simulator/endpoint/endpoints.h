@@ -67,7 +67,7 @@ struct CallResult {
       0;
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
-  // The core's report, valid during on_done only; for messages only that of an exchange
+  // The core's report, valid during on_done only; of messages, only an exchange has one
   const CollectiveReport* report = nullptr;
   // requests of kind messages; valid during on_done only
   std::span<const collective::Request> messages;

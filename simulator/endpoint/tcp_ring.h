@@ -3,10 +3,11 @@
 //
 // Each rank has a connection to its successor, which stays over all calls, and gets what its
 // predecessor sends. A rank sends a slice only into a receive that its successor has posted, two
-// ahead, as Gloo does; the notices of posted receives travel by a connection of their own in the
-// other direction. Summing takes no time. Everything arrives or the call fails: at its deadline, at
-// every rank that still waits, naming the neighbour it waits for. The failed rank's connections are
-// torn down then and established anew, without a handshake, by the next call that needs them.
+// ahead, as Gloo does. Notices of posted receives travel by a connection of their own in the other
+// direction. Summing takes no time. Everything arrives, or the call fails at its deadline, at every
+// rank that still waits; the error names the neighbour that it waits for. The failed rank's
+// connections are then torn down. The next call that needs them establishes them anew, without a
+// handshake.
 //
 // Of a scenario it uses ranks, operation.delivery.deadline_ms and operation.datagram_bytes (the
 // packets on the line are as long as the core's). Draws nothing. Segments are Traffic::data,

@@ -1,5 +1,5 @@
-// A rank's socket: it makes the sender wait while its uplink has enough to send, for a host does
-// not lose its own packets.
+// A rank's socket. It makes the sender wait while the uplink has enough to send, because a host
+// does not lose its own packets.
 #pragma once
 
 #include <algorithm>

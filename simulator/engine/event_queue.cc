@@ -49,8 +49,8 @@ Instant EventQueue::next_not_before() const {
   return {begin_of(level, levels_[level].slots[first_occupied(levels_[level])])};
 }
 
-// The time of a slot's first event if the slot holds few, else the start of the slot: the time with
-// the digits below the slot's cleared.
+// Returns the time of a slot's first event if the slot holds few events. Otherwise it returns the
+// start of the slot: an event's time with the lower digits cleared.
 std::int64_t EventQueue::begin_of(std::size_t level_number, const List& list) const {
   const std::int64_t time_ns = events_[list.first].time_ns;
   if (level_number == 0) return time_ns;
@@ -84,7 +84,7 @@ void EventQueue::spread(const List& list) {
   }
 }
 
-// The time of the first event of a list, if that is short; otherwise INT64_MAX.
+// Returns the time of a list's first event if the list is short, else INT64_MAX.
 std::int64_t EventQueue::first_of_short(const List& list) const {
   std::int64_t first_ns = INT64_MAX;
   std::uint32_t index = list.first;

@@ -16,6 +16,8 @@ __extension__ using Wide = unsigned __int128;
 
 inline constexpr std::uint64_t kOneF63 = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kOneF32 = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t kLn2F63 = 0x58B90BFBE8E7BCD6;  // ln 2 * 2^63, to nearest
+inline constexpr std::uint64_t kLog2EF32 = 0x171547653;       // log2(e) * 2^32, to nearest
 
 // Returns a * b for a, b in [0, 1], rounded to nearest.
 constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
@@ -125,7 +127,7 @@ constexpr std::uint64_t scale_by_exp2(std::uint64_t scale, std::int64_t x_f32,
     return result < limit ? static_cast<std::uint64_t>(result) : limit;
   }
   if (product == 0) return 0;
-  // 2^(whole - 32) times at least 1.
+  // The result is at least 2^(whole - 32), since product >= 2^32.
   if (whole - 32 >= 63 || product >> (96 - (whole - 32)) != 0) return limit;
   const Wide result = product << (whole - 32);
   return result < limit ? static_cast<std::uint64_t>(result) : limit;

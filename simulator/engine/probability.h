@@ -22,13 +22,6 @@ class Probability {
     return Probability(static_cast<std::uint64_t>(p * 0x1p63));
   }
 
-  // Parts per billion, 0 .. 10^9, to the nearest 2^-63.
-  static constexpr Probability of_ppb(std::uint64_t ppb) {
-    constexpr std::uint64_t kBillion = 1'000'000'000;
-    LEEWAY_ASSERT(ppb <= kBillion);
-    return Probability(static_cast<std::uint64_t>((Wide{ppb} * kOneF63 + kBillion / 2) / kBillion));
-  }
-
   // bits / 2^63, bits in [0, 2^63].
   static constexpr Probability of_f63(std::uint64_t bits) {
     LEEWAY_ASSERT(bits <= kOneF63);

@@ -11,8 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <utility>
 
 #include "base/contracts.h"
 #include "base/philox.h"
@@ -71,24 +69,15 @@ class RandomStream {
   // later draw.
   bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
 
-  // Shuffles the elements; every order has equal probability (Fisher and Yates).
-  template <typename T>
-  void shuffle(std::span<T> elements) {
-    for (std::size_t left = elements.size(); left > 1; --left) {
-      using std::swap;
-      swap(elements[left - 1], elements[below(left)]);
-    }
-  }
-
  private:
-  // The stream tag of base/philox.h, apart from those of the library under test.
+  // Stream tag for base/philox.h. It differs from the tags of the library under test.
   static constexpr std::uint32_t kSimulatorStream = 0xEu << 28;
   static constexpr std::uint32_t kWords = 4;
 
   void refill() {
     const auto high = static_cast<std::uint32_t>(block_ >> 32);
     LEEWAY_ASSERT(high < 1u << 20);
-    words_ = philox<10>(
+    words_ = philox(
         {static_cast<std::uint32_t>(block_), purpose_word_ | high, entity_[0], entity_[1]}, key_);
     ++block_;
     left_ = kWords;

@@ -13,7 +13,6 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
-#include <span>
 
 #include "base/time.h"
 
@@ -24,15 +23,12 @@ class TraceHash {
   // add(now, kind, entity, word, word, ...): words of any integer type, up to 64 bits.
   template <std::integral... Words>
   void add(Instant time, std::uint32_t kind, std::uint32_t entity, Words... words) {
-    begin_record(time, kind, entity, sizeof...(words));
+    mix(static_cast<std::uint64_t>(time.ns));
+    mix(std::uint64_t{kind} << 32 | entity);
+    // The number of words comes first: no trace can then be read as another with other records.
+    mix(sizeof...(words));
     (mix(static_cast<std::uint64_t>(words)), ...);
-  }
-
-  // The same as add(), for words whose number is known only at run time.
-  void add_span(Instant time, std::uint32_t kind, std::uint32_t entity,
-                std::span<const std::uint64_t> words) {
-    begin_record(time, kind, entity, words.size());
-    for (const std::uint64_t word : words) mix(word);
+    ++records_;
   }
 
   // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in the
@@ -58,13 +54,6 @@ class TraceHash {
     h = (h ^ h >> 33) * 0xff51afd7ed558ccd;
     h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53;
     return h ^ h >> 33;
-  }
-  // The number of words comes first: no trace can then be read as another with other records.
-  void begin_record(Instant time, std::uint32_t kind, std::uint32_t entity, std::uint64_t words) {
-    mix(static_cast<std::uint64_t>(time.ns));
-    mix(std::uint64_t{kind} << 32 | entity);
-    mix(words);
-    ++records_;
   }
 
   std::uint64_t state_ = 0;

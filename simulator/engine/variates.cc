@@ -8,8 +8,6 @@ namespace {
 
 __extension__ using SignedWide = __int128;
 
-constexpr std::uint64_t kLn2F63 = 0x58B90BFBE8E7BCD6;  // ln 2 * 2^63, to nearest
-constexpr std::uint64_t kLog2EF32 = 0x171547653;       // log2(e) * 2^32, to nearest
 constexpr SignedWide kHalfF32 = SignedWide{1} << 31;
 
 constexpr auto kLongest = static_cast<std::uint64_t>(kLongestNs);

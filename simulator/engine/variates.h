@@ -14,7 +14,7 @@ namespace leeway::sim {
 // 2.3 years. A larger parameter breaks the contract, and a larger result becomes this time.
 inline constexpr std::int64_t kLongestNs = std::int64_t{1} << 56;
 
-// Shapes and deviations of logarithms are bounded for the same reason: no product overflows.
+// Limit on inverse shapes and on deviations of logarithms, so that no product overflows.
 inline constexpr std::uint64_t kLargestFactorF32 = 16 * kOneF32;
 
 // Draws from an exponential distribution with mean `mean_ns` >= 0; the logarithm is exact to

@@ -3,10 +3,10 @@
 //
 // Asked once per packet in the order of dequeueing. The RFC looks into the queue after it dropped a
 // packet and goes on with the next; here the next one is simply the next call, at the same time. A
-// queue found empty needs no call: the packet that ends it waited for nothing, which says the same.
-// One deviation: the RFC spares a queue of less than one packet. Later packets are not known here,
-// so a wait of less than the time of one full packet is spared instead (section 4.4 of the RFC asks
-// for a target of at least that on slow links).
+// queue found empty needs no call, since the next packet then has waited for nothing. One
+// deviation: the RFC spares a queue of less than one packet. Later packets are not known here, so a
+// wait of less than the time of one full packet is spared instead (section 4.4 of the RFC asks for
+// a target of at least that on slow links).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Codel {
 
   std::int64_t target_ns_;
   std::int64_t interval_ns_;
-  // The RFC's variables; a time of first_above_ns_ counts while above_.
+  // The RFC's variables. first_above_ns_ has a meaning only while above_ is true.
   bool above_ = false;
   std::int64_t first_above_ns_ = 0;
   bool dropping_ = false;

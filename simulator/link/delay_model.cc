@@ -78,7 +78,8 @@ std::int64_t DelayModel::variation() {
   return jitter_ns_ > 0 ? from_shape() : 0;
 }
 
-// Rounded to the nearest ns. 2^40 ns of jitter times 4 units of 2^20 stay below 2^62.
+// Returns the shape's delay, rounded to the nearest ns. At most 2^40 ns of jitter times 4 units of
+// 2^20 fit 63 bits.
 std::int64_t DelayModel::from_shape() {
   const std::uint32_t u = draws_.next();
   if (quantiles_ == nullptr) {

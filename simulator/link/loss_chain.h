@@ -1,5 +1,5 @@
 // A Markov chain that loses packets. Independent losses, Gilbert-Elliott, four states and bursts
-// all have this form. It serves runs (markov_loss.h) and their theory (loss_theory.h).
+// all have this form. markov_loss.h runs it.
 //
 // A packet is lost with its state's probability; then the chain moves.
 #pragma once

@@ -8,7 +8,8 @@
 namespace leeway::sim {
 namespace {
 
-// Bits of a name: the link's number is in the lower bits, the model's number above them.
+// Bits of a random stream's name: the link's number is in the lower bits, the model's number above
+// them.
 constexpr int kLinkBits = 48;
 
 // netem's command turns a share into the nearest number of 32 bits.

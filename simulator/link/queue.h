@@ -68,7 +68,7 @@ class WaitingPackets {
   void grow();
 
   std::unique_ptr<Waiting[]> ring_ = std::make_unique<Waiting[]>(4);
-  std::uint32_t mask_ = 3;   // places, a power of two, less one
+  std::uint32_t mask_ = 3;   // number of places, a power of two, less 1
   std::uint32_t first_ = 0;  // counts of packets; the place is the count modulo the places
   std::uint32_t end_ = 0;
   std::uint64_t bytes_ = 0;

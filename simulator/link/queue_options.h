@@ -12,8 +12,9 @@ namespace leeway::sim {
 struct QueueOptions {
   std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
 
-  // Times of delivery_bytes each, repeated (trace_line.h). If there are any, they replace the rate.
-  // 1 to kDeliveriesMax times, from 0 on, not falling, the last above 0. mahimahi has 1504 bytes.
+  // Times at which the line can send delivery_bytes, repeated (trace_line.h). If there are any,
+  // they replace the rate. 1 to kDeliveriesMax times, from 0 on, not falling, the last above 0.
+  // mahimahi has 1504 bytes.
   std::vector<std::int64_t> deliveries_ns;
   std::uint32_t delivery_bytes = 1504;  // 1 or more
 

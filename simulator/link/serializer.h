@@ -1,6 +1,6 @@
-// A line that sends one packet after the other at a fixed rate, exactly: the part of a nanosecond
-// that a packet leaves over is carried into the next, so that n packets back to back end n times
-// their exact time after their start, rounded up once.
+// A line that sends packets one after the other at a fixed rate, exactly. The fraction of a
+// nanosecond that is left over is carried into the next packet. So n packets back to back take n
+// times their exact time, rounded up once.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Serializer {
     LEEWAY_ASSERT(rate_ > 0 && rate_ <= kRateMax);
   }
 
-  // When a packet that comes now is begun, rounded up to nanoseconds.
+  // Returns when the line begins a packet that comes now, rounded up to nanoseconds.
   std::int64_t start(std::int64_t now_ns) const { return idle(now_ns) ? now_ns : end(); }
 
   // Sends a packet that comes now; returns when its last bit is out, rounded up.

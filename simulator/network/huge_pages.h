@@ -1,5 +1,5 @@
-// Memory for large arrays that are read in no order, in pages of 2 MiB where the system gives them:
-// with small ones nearly each access would wait for the page's address, too.
+// Memory for large arrays that are read in no order, in pages of 2 MiB where the system gives them.
+// With small pages nearly every access would also wait for the page's address (a TLB miss).
 #pragma once
 
 #include <cstddef>

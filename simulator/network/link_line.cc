@@ -85,7 +85,7 @@ void LinkLine::add_faults(const LinkProperties& properties, const LinkTables& ta
   in_order_ = in_order_ && properties.reorder == 0;
 }
 
-// The link keeps its promise about the order: packets are on their way.
+// in_order_ stays as it is, because packets are still in flight.
 void LinkLine::set_calm() {
   losses_.reset();
   fate_ = nullptr;

@@ -67,7 +67,8 @@ class LinkLine {
     }
   };
 
-  // The packet is changed accordingly: marked, cut, corrupt. Times must not go back.
+  // Decides the packet's fate and changes the packet accordingly: marks, cuts or corrupts it. Times
+  // must not go back.
   Passage pass(std::int64_t now_ns, Packet& packet);
 
   // From now on packets are lost only in the queue, and nothing is copied, held back or damaged.

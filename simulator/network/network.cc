@@ -19,7 +19,7 @@ std::size_t index_of(Traffic traffic) {
   return static_cast<std::size_t>(traffic);
 }
 
-// All facts that decide a packet's fate and its owner.
+// Packs all facts that decide a packet's fate and its owner into a word.
 std::uint64_t trace_word(const Packet& packet) {
   const std::uint64_t flags =
       std::uint64_t{packet.ecn_capable} | std::uint64_t{packet.marked} << 1 |
@@ -359,7 +359,7 @@ void Network::arrive_all(Instant now, std::uint32_t number) {
                static_cast<std::uint32_t>(EventKind::network), kFirstOfList);
 }
 
-// At the far end.
+// Counts the packet at the link's far end.
 void Network::arrive(Link& link, std::uint32_t place) {
   Packet& packet = packets_[place].packet;
   ++link.counters.passed[index_of(packet.traffic)];

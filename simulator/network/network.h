@@ -17,12 +17,11 @@
 
 #include "engine/event_queue.h"
 #include "engine/trace_hash.h"
-#include "network/blocked_pairs.h"
 #include "network/link_line.h"
-#include "network/narrow_pairs.h"
 #include "network/network_types.h"
 #include "network/packet.h"
 #include "network/packet_store.h"
+#include "network/pair_tables.h"
 #include "network/payload_pool.h"
 #include "topology/topology.h"
 
@@ -49,7 +48,8 @@ class PacketObserver {
 class PacketReceiver {
  public:
   virtual ~PacketReceiver() = default;
-  // `payload` is empty without one; corruption has been applied. Valid during the call.
+  // `payload` is empty if the packet has none. Corruption has been applied to it. It is valid
+  // during the call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
   // The packet comes soon: a receiver of many packets may fetch what it will need into the cache.
   // Nothing else may depend on this call, since not every packet is announced.
@@ -130,7 +130,7 @@ class Network {
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // Whether a receiver may be called now, or only by an event of its own.
+  // Says if a receiver may be called now, or only by an event of its own.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,

@@ -27,10 +27,10 @@ struct Packet {
   std::uint32_t to = 0;
   std::uint32_t bytes = 0;             // on the line, headers included; at least 1
   std::uint32_t payload = kNoPayload;  // handle in the network's PayloadPool
-  std::uint64_t word = 0;              // the endpoint's own
+  std::uint64_t word = 0;              // for the endpoint's own use
   // Which bit of the payload to flip, modulo its length; used if corrupt.
   std::uint32_t corrupt_bit = 0;
-  std::uint16_t hop = 0;  // links behind it
+  std::uint16_t hop = 0;  // number of links that it has passed
   Traffic traffic = Traffic::data;
   bool ecn_capable : 1 = false;
   bool marked : 1 = false;     // congestion experienced

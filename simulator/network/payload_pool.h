@@ -25,7 +25,7 @@ class PayloadPool {
   std::uint32_t put(ByteSpan datagram);
   // Valid while the payload is held. kNoPayload is an empty payload.
   ByteSpan get(std::uint32_t payload) const;
-  // Soon to be read.
+  // Call it when the payload will be read soon.
   void prefetch(std::uint32_t payload) const;
 
   // Add and remove a holder; the last one gives the place back. kNoPayload is allowed and changes

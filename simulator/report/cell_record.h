@@ -23,7 +23,7 @@ struct ReportInput {
   std::string scenario_text;  // the file, as written
   scenario::Scenario scenario;
   std::vector<CellRecord> cells;  // in any order: every output goes by index
-  std::string command;            // repeats one run
+  std::string command;            // the command that repeats one run
   std::string version;            // version of Leeway
   bool complete = true;           // false if it was stopped before all runs were done
   std::string failure;            // number of runs that could not be made, and the reason, if any

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Rounds to six digits: finer than any pixel, and half the size of the text.
+// Rounds to six digits, which is finer than any pixel and halves the length of the text.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double unit = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));

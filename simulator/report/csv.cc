@@ -35,7 +35,7 @@ std::string leading_names(const CellRecord& cell) {
   return names;
 }
 
-// Settings, cell and seed.
+// Returns the first columns of a line: settings, cell and seed.
 std::string leading_values(const CellRecord& cell, const RunRecord& run) {
   std::string values;
   for (const scenario::Setting& setting : cell.settings) {

@@ -51,7 +51,8 @@ std::vector<double> all_values(std::span<const CellSummary> cells, const std::st
   return values;
 }
 
-// Equal steps of a field that spans orders of magnitude show nothing of its lower end.
+// Returns true if the field spans orders of magnitude: a linear axis would then show nothing of its
+// lower end.
 bool field_wants_log(std::span<const CellSummary> cells, const std::string& field) {
   std::vector<double> values;
   if (!is_number(cells, field)) return false;
@@ -110,7 +111,7 @@ std::vector<double> sorted_round_times(const CellSummary& cell) {
   return values;
 }
 
-// Bins of equal width, or of equal ratio where values span orders of magnitude.
+// Makes bins of equal width, or of equal ratio where values span orders of magnitude.
 Chart histogram(const CellSummary& cell) {
   const std::vector<double> values = sorted_round_times(cell);
   Chart chart;

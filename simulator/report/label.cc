@@ -54,7 +54,7 @@ constexpr std::array kMeasures = {
     Known{"compute.overhead_ms", "Part of a step that is no computing", "ms"},
 };
 
-// Fields by the end of their path.
+// Texts for fields, which are found by the end of the field's path.
 constexpr std::array kFields = {
     Known{"ranks", "Ranks", ""},
     Known{"endpoint", "Transport", ""},

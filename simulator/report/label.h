@@ -10,7 +10,7 @@
 namespace leeway::sim {
 
 struct Label {
-  // Such as "Round time, p99"; the path of a field for which there are no words here.
+  // Text such as "Round time, p99", or the path of a field that has no text here.
   std::string text;
   std::string unit;   // "ms"; empty for plain numbers
   double factor = 1;  // factor from the measure to its unit here: 100 for percent

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/read_number.h"
+
 namespace leeway::sim {
 namespace {
 
@@ -90,9 +92,7 @@ std::string count_text(std::uint64_t value) {
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) return std::nullopt;
+  if (!read_number(text, value) || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 

@@ -13,11 +13,11 @@ namespace leeway::sim {
 
 inline constexpr std::string_view kRoundName = "round";
 
-// The measure over runs; for "pooled.…" over their records together. The count is 0 if nothing is
-// known.
+// Returns the measure over the runs, or for "pooled.…" over their records together. Its count is 0
+// if nothing is known.
 Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
 
-// y, then also_y.
+// Returns the plot's measures: y, then also_y.
 std::vector<std::string> drawn_measures(const scenario::Report::Plot& plot);
 
 // Names of the run's measures and of the pooled ones.

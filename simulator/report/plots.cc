@@ -27,7 +27,7 @@ constexpr std::size_t kEvenMax = 12;  // most values of x that may stand at even
 struct Figure {
   std::string name;
   Label label;
-  const RoundColumn* column = nullptr;  // over rounds
+  const RoundColumn* column = nullptr;  // set if x is "round"
   std::string curve;                    // text in the legend; empty for the only curve
 };
 

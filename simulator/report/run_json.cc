@@ -1,7 +1,6 @@
 #include "report/run_json.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -10,6 +9,7 @@
 #include <type_traits>
 
 #include "base/plain_text.h"
+#include "base/read_number.h"
 #include "report/number_text.h"
 
 namespace leeway::sim {
@@ -130,7 +130,7 @@ RunJson to_value(const std::vector<double>& values) {
   return array;
 }
 
-// JSON's conversions turn -1 into 2^32 - 1 and 0.5 into 0 without a word.
+// Checks numbers, because JSON's own conversions silently turn -1 into 2^32 - 1 and 0.5 into 0.
 template <typename T>
 void from_value(const RunJson& json, T& value) {
   if constexpr (std::is_integral_v<T>) {
@@ -184,7 +184,7 @@ RunJson columns(const std::vector<Record>& records) {
 
 template <typename Record>
 void read_columns(const RunJson& json, std::vector<Record>& records) {
-  // Reserves memory for this count only once a column has that many entries.
+  // The count may be damaged, so memory is reserved only once a column has that many entries.
   const std::size_t count = json.at("count").get<std::size_t>();
   each_field(static_cast<Record*>(nullptr), [&](const char* name, auto field) {
     const RunJson& column = json.at(name);
@@ -202,9 +202,7 @@ RunRecord read_run(const RunJson& json) {
     json.at("network").at(name).get_to(run.network.*field);
   });
   const auto hash = json.at("trace_hash").get<std::string>();
-  const char* end = hash.data() + hash.size();
-  const auto read = std::from_chars(hash.data(), end, run.trace_hash, 16);
-  if (read.ec != std::errc() || read.ptr != end) throw std::out_of_range("the hash is none");
+  if (!read_number(hash, run.trace_hash, 16)) throw std::out_of_range("the hash is none");
   return run;
 }
 

@@ -34,6 +34,24 @@ std::vector<std::size_t> lengths_of(const collective::OperationSpec& spec, std::
   return lengths;
 }
 
+CallResult result_of(const collective::Request& outcome, Instant submitted, Instant now) {
+  CallResult result;
+  result.status = outcome.status;
+  result.submitted_ns = submitted.ns;
+  result.done_ns = now.ns;
+  for (const PeerReport& peer : outcome.report.peers) {
+    result.expected += peer.expected;
+    result.arrived += peer.arrived;
+    result.arrived_first += peer.arrived - peer.repaired;
+  }
+  result.bytes_sent = outcome.report.bytes_sent;
+  result.deadline_cut = outcome.report.deadline_cut;
+  result.contributors_mean = outcome.report.contributors.mean;
+  result.contributors_min = outcome.report.contributors.min;
+  result.report = &outcome.report;
+  return result;
+}
+
 }  // namespace
 
 CallGroup::CallGroup(Setup setup) : setup_(std::move(setup)) {
@@ -57,23 +75,19 @@ CallGroup::CallGroup(Setup setup) : setup_(std::move(setup)) {
     (void)setup_.core.open(Instant{0}, communicator_, rank);
 }
 
-std::optional<std::uint32_t> CallGroup::rank_of(std::uint32_t process) const {
-  const auto& processes = setup_.processes;
-  const auto found = std::find(processes.begin(), processes.end(), static_cast<Rank>(process));
-  if (found == processes.end()) return std::nullopt;
-  return static_cast<std::uint32_t>(found - processes.begin());
-}
-
 void CallGroup::on_pause(Instant now, std::uint32_t process) {
-  if (const auto rank = rank_of(process)) checkers_->on_pause(now, *rank);
+  const Rank rank = rank_in(setup_.processes, process);
+  if (rank != kNoRank) checkers_->on_pause(now, rank);
 }
 
 void CallGroup::on_resume(Instant now, std::uint32_t process) {
-  if (const auto rank = rank_of(process)) checkers_->on_resume(now, *rank);
+  const Rank rank = rank_in(setup_.processes, process);
+  if (rank != kNoRank) checkers_->on_resume(now, rank);
 }
 
 void CallGroup::on_death(std::uint32_t process) {
-  if (const auto rank = rank_of(process)) checkers_->on_death(*rank);
+  const Rank rank = rank_in(setup_.processes, process);
+  if (rank != kNoRank) checkers_->on_death(rank);
 }
 
 void CallGroup::finish(Instant now, const Network& network, std::vector<CheckRecord>& into) {
@@ -90,22 +104,22 @@ Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size
           .lengths = lengths};
 }
 
-CallResult result_of(const collective::Request& outcome, Instant submitted, Instant now) {
-  CallResult result;
-  result.status = outcome.status;
-  result.submitted_ns = submitted.ns;
-  result.done_ns = now.ns;
-  for (const PeerReport& peer : outcome.report.peers) {
-    result.expected += peer.expected;
-    result.arrived += peer.arrived;
-    result.arrived_first += peer.arrived - peer.repaired;
-  }
-  result.bytes_sent = outcome.report.bytes_sent;
-  result.deadline_cut = outcome.report.deadline_cut;
-  result.contributors_mean = outcome.report.contributors.mean;
-  result.contributors_min = outcome.report.contributors.min;
-  result.report = &outcome.report;
-  return result;
+void PartedCalls::begin_whole(Instant now, std::uint32_t rank, const Call& call,
+                              Endpoints::Client& client) {
+  place_.checkers.on_submit_whole(now, rank, call);
+  open_[rank] = {call, now, &client};
+}
+
+void PartedCalls::end_whole(Instant now, std::uint32_t rank, const collective::Request& outcome) {
+  Open& open = open_[rank];
+  const CallResult result = result_of(outcome, open.submitted, now);
+  place_.checkers.on_done_whole(now, rank, open.call, result);
+  std::exchange(open.client, nullptr)->on_done(now, rank, result);
+}
+
+Rank rank_in(std::span<const Rank> processes, std::uint32_t process) {
+  const auto found = std::find(processes.begin(), processes.end(), process);
+  return found == processes.end() ? kNoRank : static_cast<Rank>(found - processes.begin());
 }
 
 }  // namespace leeway::sim

@@ -2,9 +2,10 @@
 // over lanes. It has checkers of its own, for which a part is a call like any other.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace leeway::sim {
 class CallGroup final : public Endpoints::Client {
  public:
   struct Setup {
-    const scenario::Scenario& scenario;  // the whole one
+    const scenario::Scenario& scenario;  // the run's scenario
     std::uint64_t seed;
     CoreEndpoints& core;
     Watchers& watchers;
@@ -41,15 +42,13 @@ class CallGroup final : public Endpoints::Client {
   void on_resume(Instant now, std::uint32_t process);
   void on_death(std::uint32_t process);
   void on_faults_over(std::uint32_t first_round) { checkers_->on_faults_over(first_round); }
-  // Adds what its checkers found.
+  // Adds the findings of its checkers to `into`.
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
 
  private:
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override {
     setup_.on_done(now, setup_.processes[rank], result);
   }
-
-  std::optional<std::uint32_t> rank_of(std::uint32_t process) const;
 
   const Setup setup_;
   scenario::Scenario scenario_;  // scenario of the group as if it were alone
@@ -67,7 +66,7 @@ class PartedCalls {
     Watchers& watchers;  // the checkers of the further communicators are added to these
   };
 
-  explicit PartedCalls(Place place) : place_(place) {}
+  PartedCalls(Place place, std::size_t ranks) : place_(place), open_(ranks) {}
   PartedCalls(const PartedCalls&) = delete;
   PartedCalls& operator=(const PartedCalls&) = delete;
   virtual ~PartedCalls() = default;
@@ -83,8 +82,22 @@ class PartedCalls {
   const std::vector<std::unique_ptr<CallGroup>>& groups() const { return groups_; }
 
  protected:
+  // The whole call that a rank has open.
+  struct Open {
+    Call call;
+    Instant submitted{0};
+    Endpoints::Client* client = nullptr;
+  };
+  const Open& open(std::uint32_t rank) const { return open_[rank]; }
+  void begin_whole(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
+  // Tells the checkers, then the client, which may submit the next call at once.
+  void end_whole(Instant now, std::uint32_t rank, const collective::Request& outcome);
+
   const Place place_;
   std::vector<std::unique_ptr<CallGroup>> groups_;
+
+ private:
+  std::vector<Open> open_;  // by rank
 };
 
 // Makes the call of a part. `lengths` receives the uneven blocks for the checkers, and must outlive
@@ -92,7 +105,12 @@ class PartedCalls {
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths);
 
-// Returns the result of a whole call that is over.
-CallResult result_of(const collective::Request& outcome, Instant submitted, Instant now);
+// Returns the rank of a process in a communicator, or kNoRank if it is no member.
+Rank rank_in(std::span<const Rank> processes, std::uint32_t process);
+
+// Makes the epoch of a further communicator from a random number. The first communicator has 1.
+inline std::uint32_t epoch_from(std::uint64_t hash) {
+  return std::max(2u, static_cast<std::uint32_t>(hash));
+}
 
 }  // namespace leeway::sim

@@ -17,7 +17,7 @@ constexpr double kNsPerMs = 1e6;
 // Step in seconds by which the search for the model's best threshold goes.
 constexpr double kPredictionStep = 0.005;
 
-// The model knows one kind of worker.
+// Returns no model if ranks differ, since the model knows one kind of worker.
 std::optional<budget::TimingModel> model_of(const scenario::Scenario& scenario) {
   if (scenario.compute_size() != 1 || scenario.compute(0).ranks() != "*" ||
       !scenario.compute(0).has_drop_compute() || scenario.slow_size() != 0) {

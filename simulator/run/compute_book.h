@@ -22,9 +22,9 @@ class ComputeBook {
   // Call it when a rank begins to compute a round.
   void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
 
-  // Returns "compute....", over the finished rounds in which a threshold was in force, or over all
-  // where none ever was; no measures without a rank that computes in micro-batches. `searched`:
-  // result of the search for an automatic threshold; may be null.
+  // Returns the measures "compute.*" over the finished rounds in which a threshold was in force, or
+  // over all rounds if none ever was. Returns no measures if no rank computes in micro-batches.
+  // `searched` is the result of the search for an automatic threshold, or null.
   std::vector<Measure> measures(const std::vector<RoundRecord>& rounds,
                                 const budget::ThresholdChoice* searched) const;
 
@@ -38,7 +38,7 @@ class ComputeBook {
     std::uint64_t completed = 0;
     std::uint64_t planned = 0;
     std::uint32_t ranks = 0;
-    std::uint32_t with_threshold = 0;  // ranks
+    std::uint32_t with_threshold = 0;  // ranks with a threshold
   };
   struct Totals;
 

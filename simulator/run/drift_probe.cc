@@ -120,9 +120,9 @@ DriftProbe::RoundSums DriftProbe::compare(const Open& open, bool counts) {
   return sums;
 }
 
-// Sums over pairs from sums over copies: sum over a < b of (d_a - d_b)^2 = n sum d^2 - (sum d)^2,
-// with distances d to the owner's value, which are exactly 0 for copies that are fresh. A stale
-// copy's distance is the gap between it and any fresh one.
+// Gets sums over pairs from sums over copies: sum over a < b of (d_a - d_b)^2 = n sum d^2 - (sum
+// d)^2. Here d is a copy's distance to the owner's value, which is exactly 0 for copies that are
+// fresh. A stale copy's distance is the gap between it and any fresh one.
 void DriftProbe::compare_sample(const Open& open, std::size_t i, bool counts, RoundSums& sums) {
   const Rank owner = samples_[i].owner;
   double sum = 0;

@@ -1,6 +1,6 @@
-// How far the replicas of a replica step are apart, seen from outside: what DriftReport
-// (leeway/replica.h) measures by exchanging samples, read here from all ranks' memory after every
-// round, beside the predictions of estimate/drift.h.
+// Measures how far the replicas of a replica step are apart. DriftReport (leeway/replica.h) does so
+// by exchanging samples; here they are read from all ranks' memory after every round, beside the
+// predictions of estimate/drift.h.
 //
 // Ranks return from a broadcast at different times, so each leaves its sampled values here when it
 // does. Only rounds that all ranks took part in count, and not the first tenth, in which ages grow
@@ -28,13 +28,13 @@ class DriftProbe {
   void on_broadcast(std::uint32_t rank, std::uint32_t round, std::span<const float> parameters,
                     const ReplicaRank& replica);
 
-  // Mean squared distance of two ranks that do not own an element; negative if not all ranks took
-  // part, or if there are no two such ranks.
+  // Returns the mean squared distance of two ranks that do not own an element. It is negative if
+  // not all ranks took part, or if there are no two such ranks.
   double close(std::uint32_t round);
 
-  // drift.*: measured and predicted mean squares per element, the standard error of the measured
-  // pair distance, the share of pairs that hold different versions, and what the predictions stand
-  // on.
+  // Returns the measures "drift.*": measured and predicted mean squares per element, the standard
+  // error of the measured pair distance, the share of pairs that hold different versions, and what
+  // the predictions are computed from.
   std::vector<Measure> measures() const;
 
  private:
@@ -52,7 +52,7 @@ class DriftProbe {
     std::uint64_t pairs = 0, owners = 0, differ = 0, missed = 0;
   };
 
-  // `counts`: the round is not one of the first.
+  // `counts` is false for the first rounds, which are left out.
   RoundSums compare(const Open& open, bool counts);
   void compare_sample(const Open& open, std::size_t sample, bool counts, RoundSums& sums);
   void follow_steps(const Open& open, bool counts);

@@ -1,16 +1,11 @@
 #include "run/fault_schedule.h"
 
-#include <cmath>
-
 #include "network/network.h"
 #include "scenario/rank_set.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
-
-std::int64_t nanoseconds(double ms) {
-  return std::llround(ms * 1e6);
-}
 
 void add_directions(const std::vector<std::uint32_t>& from, const std::vector<std::uint32_t>& to,
                     Fault& fault) {
@@ -27,8 +22,8 @@ Result<Fault> fault_between(const scenario::Scenario& scenario, Fault::Kind kind
                             const Rule& rule) {
   Fault fault{.kind = kind,
               .from_round = rule.from_round(),
-              .after_ns = nanoseconds(rule.after_ms()),
-              .for_ns = rule.has_for_ms() ? nanoseconds(rule.for_ms()) : -1};
+              .after_ns = ns_of_ms(rule.after_ms()),
+              .for_ns = rule.has_for_ms() ? ns_of_ms(rule.for_ms()) : -1};
   const bool both = rule.has_between();
   const auto from = scenario::ranks_of(scenario, both ? rule.between() : rule.from());
   if (!from.ok()) return from.status();
@@ -47,21 +42,21 @@ Result<FaultSchedule> FaultSchedule::make(const scenario::Scenario& scenario) {
     schedule.faults_.push_back({.kind = Fault::Kind::pause,
                                 .rank = pause.rank(),
                                 .from_round = pause.from_round(),
-                                .after_ns = nanoseconds(pause.after_ms()),
-                                .for_ns = nanoseconds(pause.for_ms())});
+                                .after_ns = ns_of_ms(pause.after_ms()),
+                                .for_ns = ns_of_ms(pause.for_ms())});
   }
   for (const auto& crash : scenario.crash()) {
     schedule.faults_.push_back({.kind = Fault::Kind::crash,
                                 .rank = crash.rank(),
                                 .from_round = crash.from_round(),
-                                .after_ns = nanoseconds(crash.after_ms())});
+                                .after_ns = ns_of_ms(crash.after_ms())});
   }
   for (const auto& change : scenario.address_change()) {
     schedule.faults_.push_back(
         {.kind = change.port_only() ? Fault::Kind::rebind : Fault::Kind::move,
          .rank = change.rank(),
          .from_round = change.from_round(),
-         .after_ns = nanoseconds(change.after_ms())});
+         .after_ns = ns_of_ms(change.after_ms())});
   }
   for (const auto& partition : scenario.partition()) {
     auto fault = fault_between(scenario, Fault::Kind::partition, partition);

@@ -18,8 +18,8 @@ struct Fault {
   enum class Kind : std::uint8_t { pause, crash, partition, move, rebind, narrow };
   Kind kind = Kind::pause;
   std::uint32_t rank =
-      // rank 0 for a partition or a narrow path, else the rank that it befalls; the fault waits for
-      // a submission of it
+      // rank whose submission the fault waits for: the one that it befalls, or 0 for a partition or
+      // a narrow path
       0;
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
@@ -35,8 +35,9 @@ class FaultSchedule {
   // The scenario is valid.
   static Result<FaultSchedule> make(const scenario::Scenario& scenario);
 
-  // Pushes the beginnings that this submission sets off, as EventKind::fault with the fault's
-  // number as target and argument 1; ends have argument 0 and are pushed with the beginnings.
+  // Pushes an event of EventKind::fault for each fault that this submission sets off, and another
+  // one for its end. The target is the fault's number; the argument is 1 for the beginning and 0
+  // for the end.
   void on_submit(Instant now, std::uint32_t rank, std::uint32_t round, EventQueue& queue);
 
   const Fault& fault(std::uint32_t number) const { return faults_[number]; }

@@ -1,14 +1,15 @@
 #include "run/further_communicator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/crc32c.h"
 #include "base/philox.h"
 #include "engine/random_stream.h"
+#include "run/call_group.h"
 #include "scenario/rank_set.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
@@ -113,13 +114,11 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
   if (life == 0) return first;
-  return std::max<std::uint32_t>(
-      2, static_cast<std::uint32_t>(keyed_hash(first, life, kEpochStream, 0, 2)));
+  return epoch_from(keyed_hash(first, life, kEpochStream, 0, 2));
 }
 
 Rank FurtherCommunicator::rank_of(std::uint32_t process) const {
-  const auto at = std::find(processes_.begin(), processes_.end(), process);
-  return at == processes_.end() ? kNoRank : static_cast<Rank>(at - processes_.begin());
+  return rank_in(processes_, process);
 }
 
 Wish FurtherCommunicator::wish_of(std::uint32_t process) const {
@@ -153,7 +152,7 @@ void FurtherCommunicator::push(Instant at, Rank rank, Step step) {
 }
 
 Duration FurtherCommunicator::draw(Rank rank, double up_to_ms) {
-  const auto up_to = static_cast<std::uint64_t>(std::llround(up_to_ms * 1e6));
+  const auto up_to = static_cast<std::uint64_t>(ns_of_ms(up_to_ms));
   return Duration(static_cast<std::int64_t>(random_[rank].below(up_to + 1)));
 }
 
@@ -231,7 +230,7 @@ void FurtherCommunicator::arm_aborts(Instant now, Rank rank) {
     if (entry.rank() != processes_[rank] || entry.life() != member.life ||
         entry.from_round() != member.round)
       continue;
-    push(now + Duration(std::llround(entry.after_ms() * 1e6)), rank, Step::abort);
+    push(now + Duration(ns_of_ms(entry.after_ms())), rank, Step::abort);
   }
 }
 
@@ -241,7 +240,7 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   ++counts_.calls;
   counts_.failed += !result.status.ok();
   member.failures += !result.status.ok();
-  // An abort makes calls of the other members fail, as the scenario asks.
+  // I20 does not apply if the scenario has aborts, since they make calls of other members fail.
   if (entry_.abort_size() == 0) {
     lives_[member.life].checkers->on_returned(now, rank, member.round, plan_->calls()[0],
                                               result.status);
@@ -327,7 +326,7 @@ void FurtherCommunicator::on_death(std::uint32_t process) {
   }
 }
 
-// Rounds that a member had begun before were touched by faults.
+// The calm counts from a round that no member has begun, since faults touched all earlier ones.
 void FurtherCommunicator::on_faults_over() {
   for (std::uint32_t number = 0; number < lives_.size(); ++number) {
     std::uint32_t first = 0;

@@ -58,7 +58,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   void on_death(std::uint32_t process);
   void on_faults_over();
 
-  // Adds what its checkers found.
+  // Adds the findings of its checkers to `into`.
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
   struct Counts {
     std::uint64_t opened = 0;  // members

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <utility>
 
 #include "base/contracts.h"
 #include "base/philox.h"
@@ -20,11 +19,10 @@ constexpr std::uint32_t kLaneEpochStream = 0x4A000000;
 }  // namespace
 
 LaneCalls::LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
-    : PartedCalls(place), scenario_(scenario), ranks_(scenario.ranks()) {
+    : PartedCalls(place, scenario.ranks()), scenario_(scenario), ranks_(scenario.ranks()) {
   std::vector<Rank> all(scenario.ranks());
   std::iota(all.begin(), all.end(), Rank{0});
   for (std::uint32_t lane = 1; lane < scenario.operation().lanes(); ++lane) {
-    const std::uint64_t epoch = keyed_hash(seed, lane, kLaneEpochStream, 0, 0);
     credits_.push_back(place.checkers.credit_of_lane());
     groups_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
         .scenario = scenario,
@@ -32,7 +30,7 @@ LaneCalls::LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Pla
         .core = place.core,
         .watchers = place.watchers,
         .name = "lane[" + std::to_string(lane) + "]",
-        .epoch = std::max<std::uint32_t>(2, static_cast<std::uint32_t>(epoch)),
+        .epoch = epoch_from(keyed_hash(seed, lane, kLaneEpochStream, 0, 0)),
         .lane = lane,
         .processes = all,
         .credit = credits_.back().get(),
@@ -58,10 +56,7 @@ void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
                        Endpoints::Client& client) {
   RankState& state = ranks_[rank];
   LEEWAY_ASSERT(!state.sliced && takes(rank, *call.spec));
-  place_.checkers.on_submit_whole(now, rank, call);
-  state.call = call;
-  state.client = &client;
-  state.submitted = now;
+  begin_whole(now, rank, call, client);
   state.sliced.emplace(*call.spec, static_cast<int>(ranks_.size()), slices_of(*call.spec));
   state.left = state.sliced->size();
   state.slices.assign(state.left, {});
@@ -84,13 +79,12 @@ void LaneCalls::on_slice_done(Instant now, std::uint32_t rank, std::size_t lane,
   if (--state.left == 0) finish_call(now, rank);
 }
 
-// The client may submit the next call.
 void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   std::vector<const collective::Request*> parts;
   for (const Slice& slice : state.slices) parts.push_back(&slice.outcome);
   collective::Request outcome;
-  outcome.submitted = state.submitted;
+  outcome.submitted = open(rank).submitted;
   const auto failed =
       std::find_if(parts.begin(), parts.end(), [](const auto* part) { return !part->status.ok(); });
   if (failed == parts.end()) {
@@ -99,9 +93,7 @@ void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
     outcome.finish((*failed)->status, now);
   }
   state.sliced.reset();
-  const CallResult result = result_of(outcome, state.submitted, now);
-  place_.checkers.on_done_whole(now, rank, state.call, result);
-  std::exchange(state.client, nullptr)->on_done(now, rank, result);
+  end_whole(now, rank, outcome);
 }
 
 }  // namespace leeway::sim

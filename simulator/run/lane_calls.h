@@ -38,9 +38,6 @@ class LaneCalls final : public PartedCalls, private Endpoints::Client {
     std::optional<collective::SlicedCall> sliced;  // state of the open call
     std::vector<Slice> slices;
     std::size_t left = 0;
-    Call call;
-    Instant submitted{0};
-    Endpoints::Client* client = nullptr;
   };
 
   std::size_t slices_of(const collective::OperationSpec& spec) const;

@@ -26,7 +26,7 @@ std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
   return std::uint64_t{round} << 32 | part;
 }
 
-// Numbers that float32 holds exactly, and that say which message and element they are.
+// Returns a number that float32 holds exactly, and that tells its message and element.
 float value_of(std::uint32_t round, std::uint32_t message, std::uint32_t element) {
   return static_cast<float>((round * 40503u + message * 9973u + element * 31u) & 0xFFFFFFu);
 }
@@ -99,9 +99,9 @@ void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) c
   }
 }
 
-// All receives of a rank's tag are from any rank, or none is: a receive from any rank may take a
-// message that was meant for another receive. A message of a rank to itself is received from
-// itself.
+// Returns true if the message is received from any rank. For one rank and tag all receives are so
+// or none is, because a receive from any rank may take a message that was meant for another
+// receive. A message of a rank to itself is received from itself.
 bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }
@@ -113,8 +113,8 @@ std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) c
   return from_any(message) ? message.tag + round * tags_ : message.tag;
 }
 
-// The rank's messages in any order, except that messages of one pair and tag come in the order in
-// which both sides number them.
+// Returns the rank's messages in any order, except that messages of one pair and tag come in the
+// order in which both sides number them.
 std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                     const std::vector<Message>& messages) const {
   std::vector<End> order;

@@ -1,11 +1,11 @@
 #include "run/operation_plan.h"
 
-#include <cmath>
 #include <numeric>
 
 #include "endpoint/ring_plan.h"
 #include "leeway/codec.h"
 #include "scenario/rank_set.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
@@ -25,17 +25,13 @@ leeway::Delivery::Kind kind_of(scenario::Delivery::Kind kind) {
   return leeway::Delivery::Kind::exact;
 }
 
-Duration milliseconds(double ms) {
-  return Duration(static_cast<std::int64_t>(std::llround(ms * 1e6)));
-}
-
 leeway::Delivery delivery_of(const scenario::Delivery& delivery, bool reduces) {
   // A tensor that is not summed cannot be estimated from a part of it. So a lossy class applies to
   // sums only, unless the scenario asks for more.
   const bool exact = !reduces && !delivery.has_kind();
   const auto kind = exact ? leeway::Delivery::Kind::exact : kind_of(delivery.kind());
   const double loss_max = kind == leeway::Delivery::Kind::best_effort ? 1.0 : delivery.loss_max();
-  return {kind, loss_max, milliseconds(delivery.deadline_ms())};
+  return {kind, loss_max, Duration(ns_of_ms(delivery.deadline_ms()))};
 }
 
 std::vector<CallKind> calls_of(scenario::Operation::Kind kind) {
@@ -112,7 +108,7 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
   if (!parameter_codec.ok()) return parameter_codec.status();
   const auto replica_kind = kind_of(operation.replica().delivery());
   plan.parameter_options_.delivery = {replica_kind, 1.0,
-                                      milliseconds(operation.replica().deadline_ms())};
+                                      Duration(ns_of_ms(operation.replica().deadline_ms()))};
   plan.parameter_options_.spread = replica_kind;
   plan.parameter_options_.codec = *parameter_codec;
   return plan;
@@ -171,56 +167,40 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
     if (previous_as_control_)
       spec.options.control_variate = std::span(memory.previous).first(count);
   }
-  const auto gradient = [&](std::size_t count) {
-    return ConstTensorView(memory.gradient.data(), count, DataType::f32);
-  };
-  const auto result = [&](std::size_t count) {
-    return TensorView(memory.result.data(), count, DataType::f32);
+  const auto set_up = [&](OperationKind operation, std::size_t input_count,
+                          std::size_t output_count) {
+    spec.kind = operation;
+    spec.input = ConstTensorView(memory.gradient.data(), input_count, DataType::f32);
+    spec.output = TensorView(memory.result.data(), output_count, DataType::f32);
   };
   switch (kind) {
     case CallKind::all_reduce:
-      spec.kind = OperationKind::all_reduce;
-      spec.input = gradient(elements_);
-      spec.output = result(elements_);
+      set_up(OperationKind::all_reduce, elements_, elements_);
       break;
     case CallKind::reduce_scatter:
-      spec.kind = OperationKind::reduce_scatter;
-      spec.input = gradient(sent);
-      spec.output = result(own);
+      set_up(OperationKind::reduce_scatter, sent, own);
       break;
     case CallKind::all_gather:
-      spec.kind = OperationKind::all_gather;
-      spec.input = gradient(own);
-      spec.output = result(received);
+      set_up(OperationKind::all_gather, own, received);
       break;
     case CallKind::broadcast:
-      spec.kind = OperationKind::broadcast;
+      set_up(OperationKind::broadcast, elements_, elements_);
       spec.peer = root_;
-      spec.input = gradient(elements_);
-      spec.output = result(elements_);
       break;
     case CallKind::all_to_all:
-      spec.kind = OperationKind::all_to_all;
-      spec.input = gradient(sent);
-      spec.output = result(received);
+      set_up(OperationKind::all_to_all, sent, received);
       break;
     case CallKind::gather:
-      spec.kind = OperationKind::gather;
+      set_up(OperationKind::gather, block, block * ranks_);
       spec.peer = root_;
-      spec.input = gradient(block);
-      spec.output = result(block * ranks_);
       break;
     case CallKind::scatter:
-      spec.kind = OperationKind::scatter;
+      set_up(OperationKind::scatter, block * ranks_, block);
       spec.peer = root_;
-      spec.input = gradient(block * ranks_);
-      spec.output = result(block);
       break;
     case CallKind::reduce:
-      spec.kind = OperationKind::reduce;
+      set_up(OperationKind::reduce, elements_, elements_);
       spec.peer = root_;
-      spec.input = gradient(elements_);
-      spec.output = result(elements_);
       break;
     case CallKind::barrier:
       spec.kind = OperationKind::barrier;
@@ -231,9 +211,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
     case CallKind::split:
       break;
     case CallKind::replica_reduce:
-      spec.kind = OperationKind::replica_reduce;
-      spec.input = gradient(elements_);
-      spec.output = result(elements_);
+      set_up(OperationKind::replica_reduce, elements_, elements_);
       break;
     case CallKind::replica_broadcast:
       spec.kind = OperationKind::replica_broadcast;
@@ -247,7 +225,8 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
 
 namespace {
 
-// Memory with one element a block: only the rule about a flow's length depends on sizes.
+// Makes memory with one element a block, to check calls with. Only the rule about a flow's length
+// depends on sizes.
 RankMemory small_memory(const scenario::Scenario& scenario) {
   const scenario::Operation& operation = scenario.operation();
   RankMemory memory;

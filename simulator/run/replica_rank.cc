@@ -1,10 +1,10 @@
 #include "run/replica_rank.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "codec/codec.h"
 #include "leeway/codec.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 
@@ -14,7 +14,7 @@ Result<ReplicaRank> ReplicaRank::make(const scenario::Operation& operation, std:
   if (!codec.ok()) return codec.status();
   ReplicaRank replica;
   replica.rank_ = static_cast<Rank>(rank);
-  replica.deadline_ = Duration(std::llround(operation.replica().deadline_ms() * 1e6));
+  replica.deadline_ = Duration(ns_of_ms(operation.replica().deadline_ms()));
   replica.parameters_ = parameters;
   replica.ledger_ = std::make_unique<collective::ReplicaLedger>(collective::ReplicaLedger::Options{
       .self = replica.rank_,

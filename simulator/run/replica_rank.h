@@ -24,7 +24,8 @@ class ReplicaRank {
   std::span<float> owned();
 
   collective::BroadcastLedger* begin_broadcast();
-  // kDeadlineExceeded names a block that is too old and could not be refreshed.
+  // Returns kDeadlineExceeded, with the block's name, if a block is too old and could not be
+  // refreshed.
   Status finish_broadcast() { return ledger_->finish_broadcast(deadline_); }
 
   const collective::ReplicaLedger& ages() const { return *ledger_; }

@@ -1,6 +1,5 @@
 #include "run/site_calls.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -22,7 +21,7 @@ constexpr std::array<const char*, collective::kTiers> kTierNames = {"reduce", "a
 }  // namespace
 
 SiteCalls::SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
-    : PartedCalls(place), scenario_(scenario), seed_(seed) {
+    : PartedCalls(place, scenario.ranks()), scenario_(scenario), seed_(seed) {
   const std::uint32_t per_site = scenario.operation().site_ranks();
   std::vector<std::uint64_t> sites;
   for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank)
@@ -44,16 +43,14 @@ CallGroup& SiteCalls::group_of(const SiteMap& map, Tier tier) {
   for (const auto& group : groups_) {
     if (group->name() == name) return *group;
   }
-  const std::uint32_t epoch = std::max<std::uint32_t>(
-      2, static_cast<std::uint32_t>(keyed_hash(seed_, static_cast<std::uint32_t>(tier),
-                                               kSiteEpochStream, static_cast<Rank>(number), 0)));
   groups_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
       .scenario = scenario_,
       .seed = seed_,
       .core = place_.core,
       .watchers = place_.watchers,
       .name = name,
-      .epoch = epoch,
+      .epoch = epoch_from(keyed_hash(seed_, static_cast<std::uint32_t>(tier), kSiteEpochStream,
+                                     static_cast<Rank>(number), 0)),
       .processes = across ? map.across() : map.inside(),
       .credit = place_.checkers.credit(),
       .on_done = [this, tier](Instant now, std::uint32_t process, const CallResult& result) {
@@ -77,10 +74,7 @@ void SiteCalls::submit(Instant now, std::uint32_t rank, const Call& call,
                        Endpoints::Client& client) {
   RankState& state = ranks_[rank];
   LEEWAY_ASSERT(state.hops == nullptr && takes(rank, *call.spec));
-  state.call = call;
-  state.client = &client;
-  state.submitted = now;
-  place_.checkers.on_submit_whole(now, rank, call);
+  begin_whole(now, rank, call, client);
   state.hops = std::make_unique<HierarchicalCall>(*call.spec, state.map, now,
                                                   scenario_.operation().site_piece_bytes());
   advance(now, rank);
@@ -102,7 +96,7 @@ void SiteCalls::begin(Instant now, std::uint32_t rank, Leg& leg) {
   UnderWay& under_way = state.under_way[tier];
   CallGroup& group = *state.groups[tier];
   under_way.leg = &leg;
-  const Call call = part_of(state.call, leg.spec, group.size(), under_way.lengths);
+  const Call call = part_of(open(rank).call, leg.spec, group.size(), under_way.lengths);
   place_.core.submit(now, group.communicator(), rank_in(state, leg.tier), call, group);
 }
 
@@ -115,15 +109,11 @@ void SiteCalls::on_leg_done(Instant now, std::uint32_t rank, Tier tier, const Ca
   advance(now, rank);
 }
 
-// The client may submit the next call.
 void SiteCalls::finish_call(Instant now, std::uint32_t rank) {
-  RankState& state = ranks_[rank];
-  const auto hops = std::move(state.hops);
+  const auto hops = std::move(ranks_[rank].hops);
   collective::Request outcome;
   hops->finish(outcome, now);
-  const CallResult result = result_of(outcome, state.submitted, now);
-  place_.checkers.on_done_whole(now, rank, state.call, result);
-  std::exchange(state.client, nullptr)->on_done(now, rank, result);
+  end_whole(now, rank, outcome);
 }
 
 }  // namespace leeway::sim

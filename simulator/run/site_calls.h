@@ -44,9 +44,6 @@ class SiteCalls final : public PartedCalls {
     std::array<CallGroup*, collective::kTiers> groups{};
     std::array<UnderWay, collective::kTiers> under_way{};
     std::unique_ptr<collective::HierarchicalCall> hops;  // state of the open call
-    Call call;
-    Instant submitted{0};
-    Endpoints::Client* client = nullptr;
   };
 
   CallGroup& group_of(const collective::SiteMap& map, collective::Tier tier);

@@ -14,8 +14,8 @@ class Watchers final : private PacketObserver {
     if (watcher != nullptr) watchers_.push_back(watcher);
   }
 
-  // For Network::observe(): null without watchers, and the watcher itself if there is only one, so
-  // that a list costs nothing where it is not needed.
+  // Returns the argument for Network::observe(): null without watchers, a single watcher itself, or
+  // else this list. So a list costs nothing where it is not needed.
   PacketObserver* observer() {
     if (watchers_.empty()) return nullptr;
     return watchers_.size() == 1 ? watchers_[0] : this;

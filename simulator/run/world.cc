@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <utility>
 
-#include "base/philox.h"
 #include "engine/random_stream.h"
 #include "run/measures.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
@@ -124,7 +123,7 @@ void World::end_rounds(Instant now, std::uint32_t rank) {
     close_rounds(now);
   }
   if (busy) return;
-  const Duration after(std::llround(state.leave->after_ms() * 1e6));
+  const Duration after(ns_of_ms(state.leave->after_ms()));
   queue_.push(now + after, rank, static_cast<std::uint32_t>(EventKind::rank),
               static_cast<std::uint64_t>(RankEvent::leaves));
 }
@@ -189,7 +188,7 @@ void World::spoil(std::uint32_t rank) {
   std::vector<float>& gradient = memory_[rank].gradient;
   const std::uint64_t round = ranks_[rank].round;
   RandomStream random(seed_, round << 32 | rank, Purpose::spoil);
-  if (to_unit(random.u64()) >= scenario_.operation().non_finite()) return;
+  if (random.unit53() >= scenario_.operation().non_finite()) return;
   for (std::uint64_t left = 1 + random.below(kOdd.size()); left > 0; --left)
     gradient[random.below(gradient.size())] = kOdd[random.below(kOdd.size())];
 }
@@ -210,8 +209,7 @@ void World::submit_split(Instant now, std::uint32_t rank, const FurtherCommunica
   state.spec = collective::OperationSpec{.kind = collective::OperationKind::split};
   state.spec.input = {state.wish.data(), state.wish.size(), DataType::i32};
   state.spec.output = {state.wishes.data(), state.wishes.size() * state.wish.size(), DataType::i32};
-  state.spec.options.delivery =
-      exact(Duration(std::llround(wanted.entry().split_deadline_ms() * 1e6)));
+  state.spec.options.delivery = exact(Duration(ns_of_ms(wanted.entry().split_deadline_ms())));
   const Call call{.kind = CallKind::split,
                   .round = state.round,
                   .bytes = state.wishes.size() * sizeof(Wish),
@@ -257,9 +255,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   endpoints_->submit(now, rank, call, *this);
 }
 
-// Draws weights as of a rank that carries work which some owners missed: each owner gets another
-// weight, now and then 0. With error feedback no weight is 0: a rank with weight 0 keeps its
-// residual, for all owners alike.
+// Draws a weight for each owner, now and then 0, as for a rank that carries work which some owners
+// missed. With error feedback no weight is 0: a rank with weight 0 keeps its residual, for all
+// owners alike.
 void World::draw_owner_weights(std::uint32_t rank) {
   const RankState& state = ranks_[rank];
   std::vector<double>& weights = memory_[rank].owner_weights;
@@ -392,7 +390,7 @@ void World::end_fault(Instant now, std::uint32_t number) {
   for (const auto& [from, to] : fault.directions) network_->unblock(from, to);
 }
 
-// Ranks may be ahead of rank 0, into rounds that the faults still touched.
+// Ranks may be ahead of rank 0, so the calm counts from the latest round that a rank is in.
 void World::become_calm(Instant now) {
   calm_ = true;
   network_->set_calm();

@@ -1,8 +1,8 @@
 #include "scenario/field_path.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/read_number.h"
 #include "scenario/nearest_name.h"
 
 namespace leeway::sim::scenario {
@@ -27,9 +27,7 @@ bool parse_index(std::string_view text, int& out) {
     out = kEveryIndex;
     return true;
   }
-  const char* const end = inside.data() + inside.size();
-  const auto [stop, error] = std::from_chars(inside.data(), end, out);
-  return error == std::errc{} && stop == end && out >= 0;
+  return read_number(inside, out) && out >= 0;
 }
 
 // Parses one step, "name" or "name[index]", inside `message`.

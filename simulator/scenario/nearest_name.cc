@@ -6,7 +6,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Longer texts are not typing errors, and a Status holds few hundred characters.
+// Longer names are not typing errors, and a Status holds a few hundred characters.
 constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kListMax = 150;
 

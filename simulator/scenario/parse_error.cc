@@ -14,9 +14,9 @@ using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 
-// The texts between quotation marks. Protobuf's parser gives errors as sentences. The two sentences
-// below are recognised by their wording, which has not changed since 2008. If it changes, only the
-// suggestion is lost, and the golden tests fail.
+// Returns the texts between quotation marks. Protobuf's parser gives errors as sentences, and the
+// two below are recognised by their wording, which has not changed since 2008. If it changes, only
+// the suggestion is lost, and the golden tests fail.
 std::vector<std::string> quotations(std::string_view sentence) {
   std::vector<std::string> found;
   std::size_t open = sentence.find('"');

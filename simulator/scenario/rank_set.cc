@@ -1,9 +1,9 @@
 #include "scenario/rank_set.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "base/read_number.h"
 #include "scenario/nearest_name.h"
 #include "scenario/write_value.h"
 
@@ -22,22 +22,17 @@ Status refuse_item(std::string_view item, const std::string& why) {
                        why.c_str());
 }
 
-bool parse_rank(std::string_view text, std::uint32_t& out) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc{} && stop == end;
-}
-
 Status choose_range(std::string_view item, Selection& selection) {
   const std::uint32_t count = selection.scenario.ranks();
   const std::size_t dash = item.find('-');
   std::uint32_t first = 0;
-  if (!parse_rank(item.substr(0, dash), first)) return refuse_item(item, "is no rank and no range");
+  if (!read_number(item.substr(0, dash), first))
+    return refuse_item(item, "is no rank and no range");
   std::uint32_t last = first;
   if (dash != std::string_view::npos) {
     const std::string_view tail = item.substr(dash + 1);
     last = std::max(first, count - 1);
-    if (!tail.empty() && !parse_rank(tail, last)) return refuse_item(item, "is no range of ranks");
+    if (!tail.empty() && !read_number(tail, last)) return refuse_item(item, "is no range of ranks");
   }
   if (last < first) return refuse_item(item, "is a range that falls");
   if (last >= count) {

@@ -109,10 +109,10 @@ Result<std::vector<Axis>> axes_of(const Scenario& scenario) {
   return axes;
 }
 
-// One value of every axis, by place.
+// Index of one value on each axis.
 using Choice = std::vector<std::size_t>;
 
-// Index in mixed radix, the last axis being the lowest digit.
+// Splits a cell's index into an index for each axis, of which the last one changes fastest.
 Choice choice_of(const std::vector<Axis>& axes, std::size_t index) {
   Choice choice(axes.size());
   for (std::size_t i = axes.size(); i-- > 0;) {

@@ -17,9 +17,10 @@ inline constexpr std::size_t kRunsMax = 10'000'000;
 struct Setting {
   std::string field;  // as the sweep writes it
   std::string value;  // as --set takes it
-  // The cell's endpoint uses the field. If not, the cell stands for all values of the field.
+  // The cell's endpoint uses the field. Otherwise the cell stands for all values of the
+  // field.
   bool acts = true;
-  // False for every value but the first one of a sweep that varies alone.
+  // The value is the first one of its sweep, or the sweep does not vary alone.
   bool at_base = true;
   std::string title;  // title of the field, for people, if the file has one
   std::string name;   // name of the value, likewise

@@ -48,7 +48,7 @@ Status check_groups(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Link and Partition choose directions with the same four fields.
+// Checks the four fields with which Link and Partition choose directions.
 template <typename Rule>
 Status check_direction(const Scenario& scenario, const Rule& rule, const std::string& path,
                        const Places& places) {

@@ -1,7 +1,6 @@
 #include "scenario/write_value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include <google/protobuf/text_format.h>
 
+#include "base/read_number.h"
 #include "scenario/field_limits.h"
 #include "scenario/nearest_name.h"
 #include "scenario/parse_error.h"
@@ -28,13 +28,10 @@ std::string quoted(std::string_view text) {
 template <typename T>
 std::optional<T> number_of(std::string_view text) {
   T value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
+  return read_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
-// Also takes 1e6 for a whole number.
+// Reads a whole number; 1e6 is one, too.
 std::optional<std::uint64_t> whole_number_of(std::string_view text) {
   if (const auto value = number_of<std::uint64_t>(text)) return value;
   const auto real = number_of<double>(text);

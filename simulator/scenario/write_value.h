@@ -32,7 +32,7 @@ Status write_value(const Slot& slot, std::string_view text);
 // Replaces a whole list: "1, 2, 3", "[1, 2]", "[]". On an error the old values stay.
 Status write_list(Slot slot, std::string_view text);
 
-// Without blanks at both ends.
+// Returns the text without blanks at both ends.
 std::string_view trimmed(std::string_view text);
 
 }  // namespace leeway::sim::scenario

@@ -77,8 +77,8 @@ seal::PairKeys null_keys(Rank self, Rank peer) {
 }
 
 ByteSpan contents_of(ByteSpan datagram) {
-  seal::Refusal refusal{};
-  if (!seal::decode_header(datagram, refusal)) return datagram;
+  seal::Header header;
+  if (seal::decode_header(datagram, header) != seal::Refusal::none) return datagram;
   return datagram.subspan(seal::kHeaderBytes, datagram.size() - seal::kOverheadBytes);
 }
 

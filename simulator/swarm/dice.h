@@ -10,7 +10,8 @@ namespace leeway::sim::swarm {
 
 class Dice {
  public:
-  // `part`: a number for dice of their own, for draws that must not change all the other draws.
+  // `part` is a number for further dice of the same seed, whose draws do not change the other
+  // draws.
   explicit Dice(std::uint64_t seed, std::uint64_t part = 0) : random_(seed, part, Purpose::swarm) {}
 
   bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
@@ -29,7 +30,7 @@ class Dice {
     return between(least, least <= to / 2 ? 2 * least - 1 : to);
   }
 
-  // Draws a whole number of thousandths, and returns that many thousandths.
+  // Draws a whole number of thousandths, and returns it as a decimal.
   double decimal(std::uint32_t from_thousandths, std::uint32_t to_thousandths) {
     return between(from_thousandths, to_thousandths) / 1000.0;
   }

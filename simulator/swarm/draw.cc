@@ -22,7 +22,7 @@ bool is_lossy(const Operation& operation) {
          (operation.kind() == Operation::all_reduce && operation.spread() != Delivery::exact);
 }
 
-// Some ranks only send.
+// Returns true if some ranks only send.
 bool has_senders_only(const Operation& operation) {
   const Operation::Kind kind = operation.kind();
   return kind == Operation::broadcast || kind == Operation::gather || kind == Operation::scatter ||
@@ -34,7 +34,8 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
-// A quarter of the time of a lossy call by sites is for the first hop.
+// Returns the time that a patient call has for its data: of a lossy call by sites, the first hop
+// has a quarter.
 double patience_ms(const Operation& operation) {
   return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
 }
@@ -136,7 +137,7 @@ bool somebody_relays(const Scenario& scenario) {
   return true;
 }
 
-// Parts of Dice.
+// Values of Dice's `part`.
 constexpr std::uint64_t kSitesPart = 1;
 constexpr std::uint64_t kLanesPart = 2;
 constexpr std::uint64_t kLongFlowsPart = 3;
@@ -165,7 +166,8 @@ bool promises_recovery(const Scenario& scenario) {
   if (!is_lossy(scenario.operation())) return true;
   // Rounds may be over before another rank relays for two that have no path.
   if (has_relays(scenario)) return false;
-  // Rounds of a few packets each lose some of them, until three are known to be lost.
+  // On a path that became narrow, rounds of a few packets each lose some, until three are known to
+  // be lost.
   if (scenario.narrow_size() > 0) return false;
   // A first pass by multicast that does not arrive is noticed only when its window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
@@ -173,7 +175,7 @@ bool promises_recovery(const Scenario& scenario) {
 
 namespace {
 
-// Further communicators have deadlines of their own, and share the paths.
+// Skips I9 for communicators whose deadlines are too short for the paths that all of them share.
 void excuse_short_deadlines(Scenario& scenario) {
   for (scenario::Communicator& communicator : *scenario.mutable_communicator()) {
     if (fits_deadline(scenario, communicator.operation().delivery().deadline_ms())) continue;

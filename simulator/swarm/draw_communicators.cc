@@ -70,8 +70,8 @@ void draw_aborts(Dice& dice, const Scenario& scenario, Communicator& communicato
   }
 }
 
-// Whether I9 applies, as in promises_recovery(). A rank that aborts ends the rounds of the others,
-// too.
+// Returns true if I9 applies, as promises_recovery() does. A rank that aborts ends the rounds of
+// the others, too.
 bool promises_whole_rounds(const Scenario& scenario, const Communicator& communicator) {
   const Operation& operation = communicator.operation();
   const bool exact =
@@ -81,8 +81,8 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
          !may_be_given_up(scenario);
 }
 
-// A rank joins late, and its peers call it meanwhile, for longer than the peer time-out. They must
-// not take it for dead.
+// Draws a rank that joins late. Its peers call it meanwhile, for longer than the peer time-out, and
+// must not take it for dead.
 void draw_late_join(Dice& dice, Scenario& scenario) {
   if (!scenario.operation().has_peer_timeout_ms() || dice.one_in(2)) return;
   const double late_ms = 4 * scenario.operation().peer_timeout_ms();

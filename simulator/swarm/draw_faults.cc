@@ -56,7 +56,7 @@ void draw_pause(Dice& dice, Scenario& scenario) {
   pause.set_from_round(draw_round(dice, scenario));
   pause.set_after_ms(draw_after_ms(dice));
   pause.set_for_ms(dice.decimal_magnitude(10, 3000000));
-  // The socket overflows meanwhile.
+  // A small socket overflows during the pause.
   if (dice.one_in(3))
     scenario.mutable_operation()->set_socket_bytes(dice.magnitude(65536, 1048576));
 }

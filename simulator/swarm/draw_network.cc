@@ -169,7 +169,7 @@ void draw_topology(Dice& dice, Scenario& scenario) {
   }
 }
 
-// Switches that carry multicast to every rank, or to and from some, or that stop.
+// Draws switches that carry multicast to every rank, or to and from some, or only up to a round.
 void draw_multicast(Dice& dice, Scenario& scenario) {
   scenario::Multicast& multicast = *scenario.mutable_multicast();
   const std::string first = std::to_string(dice.between(0, scenario.ranks() - 1));

@@ -120,7 +120,7 @@ void draw_congestion(Dice& dice, Scenario& scenario) {
     congestion.set_rate_mbps(dice.decimal_magnitude(50'000, 10'000'000));
 }
 
-// Short phases, so that keys change while datagrams of the phase before are on their way.
+// Draws short key phases, so that keys change while datagrams of the phase before are on their way.
 void draw_sealing(Dice& dice, Scenario& scenario) {
   if (scenario.has_multicast() || !dice.one_in(3)) return;
   scenario::Sealing& sealing = *scenario.mutable_sealing();
@@ -187,8 +187,8 @@ void draw_relay_share(Dice& dice, Scenario& scenario) {
   congestion.set_rate_mbps(dice.decimal_magnitude(10'000, 200'000));
 }
 
-// Ranks that have had different numbers of messages must nevertheless agree on everything of a
-// collective.
+// Draws messages before a round's call. Ranks that have had different numbers of messages must
+// nevertheless agree on everything of a collective.
 void draw_messages_first(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   if (operation.kind() == Operation::messages || !dice.one_in(6)) return;

@@ -17,9 +17,8 @@ void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the cal
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
 // Draws further communicators and aborts. Called after all the others, for the same reason.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
-// Congestion control, which paces.
+// Draws congestion control, which paces.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);
-// Sealing.
 void draw_sealing(Dice& dice, scenario::Scenario& scenario);
 // Draws changes of addresses, in scenarios that seal.
 void draw_addresses(Dice& dice, scenario::Scenario& scenario);

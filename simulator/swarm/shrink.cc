@@ -53,8 +53,8 @@ bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place)
   return false;
 }
 
-// Every field that is set has a place; a message comes before its contents. Counts `place` down to
-// the field that is to be left out. Returns false if there are fewer.
+// Leaves out the `place`-th of all fields that are set, a message before its contents. Counts
+// `place` down. Returns false if there are fewer fields.
 bool leave_out_inside(Message& message, int& place) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -105,7 +105,7 @@ class Shrinking {
     return true;
   }
 
-  // Tries half of the number as long as that fails, then one less.
+  // Halves the number while the scenario still fails, then takes off one at a time.
   void less_of(std::uint32_t (Scenario::*get)() const, void (Scenario::*set)(std::uint32_t)) {
     const auto try_value = [&](std::uint32_t value) {
       Scenario candidate = best_;

@@ -19,7 +19,7 @@ using RunFunction = std::function<Result<RunRecord>(const scenario::Scenario& sc
 inline constexpr std::uint64_t kEventsMax = 60'000'000;
 
 struct Failure {
-  // "i1" .. "i17", "run" for a run that could not be made, "end" for one that did not come to its
+  // "i1" .. "i21", "run" for a run that could not be made, "end" for one that did not come to its
   // end.
   std::string check;
   std::string text;

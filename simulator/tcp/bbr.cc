@@ -35,8 +35,9 @@ void Bbr::update_rate(const Sample& sample) {
   if (!sample.limited || rate > this->rate()) best = std::max(best, rate);
 }
 
-// Goes to the next phase after a round trip: up only once the target is in flight, down until it no
-// longer is.
+// Goes to the next phase of the gain cycle after a round trip. A phase of more than 1 also waits
+// until its target is in flight. A phase of less than 1 ends early, once no more than the target
+// is.
 void Bbr::advance_cycle(const Sample& sample) {
   const bool over = sample.now_ns - cycle_at_ns_ > rtt_ns_;
   bool next = over;
@@ -105,7 +106,7 @@ void Bbr::update_window(const Sample& sample) {
     }
   }
   const std::uint64_t gain = full_ ? kWindowGain : kHighGain;
-  const std::uint64_t most = target(gain) + 3;  // acknowledgements of two segments, and delayed
+  const std::uint64_t most = target(gain) + 3;  // for delayed acknowledgements of two segments
   if (full_) {
     window_ = std::min(window_ + sample.arrived, most);
   } else if (window_ < most || sample.delivered < initial_window_) {
@@ -151,7 +152,7 @@ std::uint64_t Bbr::pacing_gain() const {
 }
 
 std::int64_t Bbr::gap_ns(std::uint32_t bytes) const {
-  // Before anything is known: the initial window within a millisecond.
+  // Before any rate is known, the initial window is sent within a millisecond.
   constexpr std::uint64_t kFirstPerSecond = 1000;
   const std::uint64_t known =
       rate() > 0 ? rate() : initial_window_ * segment_bytes_ * kFirstPerSecond;

@@ -2,7 +2,7 @@
 // constants of Linux) in integers.
 //
 // The model is the largest rate of delivery of the last ten round trips and the smallest round trip
-// of the last ten seconds. Losses mean nothing to it, but for one round trip after the first.
+// of the last ten seconds. Losses change nothing, except for one round trip after the first one.
 //
 // Left out: the long-term sampling that looks for policers, and the allowance for aggregated
 // acknowledgements, which came later.
@@ -23,17 +23,17 @@ class Bbr {
   struct Sample {
     std::int64_t now_ns = 0;
     std::uint64_t delivered = 0;  // segments, up to now
-    // When the newest of the acknowledged segments was sent: segments delivered by then
+    // segments that had been delivered when the newest of the acknowledged ones was sent
     std::uint64_t prior_delivered = 0;
-    std::int64_t interval_ns = 0;  // since then, or as long as sending took
+    std::int64_t interval_ns = 0;  // time since then, or that sending took if it is longer
     std::int64_t rtt_ns = 0;
-    std::uint32_t arrived = 0;  // segments
+    std::uint32_t arrived = 0;  // segments that it acknowledges anew
     std::uint32_t flying = 0;   // segments in flight after the acknowledgement
-    bool limited = false;       // by the writer
+    bool limited = false;       // the writer limited the rate
   };
   void on_ack(const Sample& sample);
-  // Losses were found, and none before: for a round trip, one segment is sent for each that
-  // arrives.
+  // Call it when losses are found and were not before. For a round trip, one segment is then sent
+  // for each that arrives.
   void on_recovery(std::uint32_t flying);
   void on_recovery_end();
   void on_timeout();
@@ -44,7 +44,7 @@ class Bbr {
 
  private:
   enum class State : std::uint8_t { startup, drain, probe_rate, probe_rtt };
-  static constexpr std::uint64_t kUnit = 256;  // gains
+  static constexpr std::uint64_t kUnit = 256;  // a gain of 1
   static constexpr std::uint64_t kHighGain = 739;
   static constexpr std::uint64_t kDrainGain = 88;
   static constexpr std::uint64_t kWindowGain = 512;
@@ -72,7 +72,7 @@ class Bbr {
   // The round is over when all bytes that were sent by then are acknowledged.
   std::uint64_t round_end_ = 0;
   bool round_start_ = false;
-  std::int64_t rtt_ns_ = -1;  // least
+  std::int64_t rtt_ns_ = -1;  // smallest round trip
   std::int64_t rtt_at_ns_ = 0;
   std::int64_t probe_rtt_until_ns_ = -1;
   std::uint64_t full_rate_ = 0;
@@ -81,7 +81,7 @@ class Bbr {
   std::size_t cycle_ = 0;
   std::int64_t cycle_at_ns_ = 0;
   bool conserving_ = false;
-  std::uint64_t conserve_until_ = 0;  // delivered
+  std::uint64_t conserve_until_ = 0;  // value of delivered_
   std::uint64_t delivered_ = 0;
 };
 

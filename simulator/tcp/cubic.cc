@@ -23,7 +23,7 @@ constexpr std::uint64_t kAlphaBottom = 17;
 
 constexpr std::uint32_t kWindowMin = 2;  // segments, after a reduction
 
-// Cubed and times 2^33 it is still inside of 127 bits; 33 minutes without a loss.
+// Longest time without a loss, 33 minutes: its cube times 2^33 fits 127 bits.
 constexpr std::int64_t kCubeUsMax = 2'000'000'000;
 
 }  // namespace

@@ -24,19 +24,22 @@ class Cubic {
   std::uint32_t threshold() const { return threshold_; }
   bool slow_start() const { return window() < threshold_; }
 
-  // `segments` segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
+  // Call it when `segments` segments arrived while the window limited the sender. `rtt_ns` is the
+  // smoothed round trip.
   void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
 
-  // Loss or mark: the threshold is beta times the window from now on. The window itself is led
-  // there by the caller (set_window), as proportional rate reduction has it.
+  // Call it on a loss or a mark. From now on the threshold is beta times the window. The caller
+  // leads the window itself there (set_window), as proportional rate reduction does.
   void on_congestion();
-  // A timeout with nothing known of the path any more: growth starts anew from the threshold on.
+  // Call it on a timeout, after which nothing is known of the path. Growth starts anew from the
+  // threshold on.
   void on_timeout();
 
   void set_window(std::uint32_t segments);
 
-  // The sender had nothing to send for `idle_ns`, time in which the window did not grow. With
-  // `restart` the window is halved for every `timeout_ns` of it, down to the initial one.
+  // Call it when the sender had nothing to send for `idle_ns`, in which the window did not grow.
+  // With `restart` the window is halved for every `timeout_ns` of that time, down to the initial
+  // one.
   void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
 
  private:

@@ -12,15 +12,15 @@ namespace leeway::sim {
 
 class LazyTimer {
  public:
-  // The timer is to go off at `due`; infinite_future() turns it off. Returns true if an event must
-  // be pushed for that time.
+  // Sets the timer to `due`; infinite_future() turns it off. Returns true if an event must be
+  // pushed for that time.
   bool set(Instant due) {
     if (due >= Instant::infinite_future() || pending_ <= due) return false;
     pending_ = due;
     return true;
   }
 
-  // An event came. Others that were pushed for later times may follow.
+  // Call it when an event came. Others that were pushed for later times may follow.
   void on_event(Instant now) {
     if (pending_ <= now) pending_ = Instant::infinite_future();
   }

@@ -1,5 +1,5 @@
-// Proportional rate reduction (RFC 6937, in Linux's form): the segments that may be sent while the
-// window is led from where a loss found it to the new threshold.
+// Proportional rate reduction (RFC 6937, in Linux's form): how many segments may be sent while the
+// window goes from its size at a loss down to the new threshold.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ class ProportionalReduction {
 
   void on_sent() { ++sent_; }
 
-  // The window after an acknowledgement of `arrived` segments that leaves `flying`. `healthy`: it
-  // also filled a hole and showed no further loss, so that slow start towards the threshold is
-  // safe.
+  // Returns the window after an acknowledgement of `arrived` segments that leaves `flying`.
+  // `healthy`: it also filled a hole and showed no further loss, so that slow start towards the
+  // threshold is safe.
   std::uint32_t window(std::uint32_t arrived, std::uint32_t flying, bool healthy) {
     delivered_ += arrived;
     std::int64_t may_send = 0;

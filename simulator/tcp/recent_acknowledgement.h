@@ -16,7 +16,7 @@ class RecentAcknowledgement {
                   const RttEstimator& rtt) {
     if (!segment.repeated && any_ && number < highest_) reordering_ = true;
     const std::int64_t took_ns = now_ns - segment.sent_ns;
-    // The answer to an earlier copy, not to this one.
+    // The acknowledgement answers an earlier copy, not this one.
     if (segment.repeated && took_ns < rtt.least_ns()) return;
     highest_ = any_ ? std::max(highest_, number) : number;
     any_ = true;
@@ -26,11 +26,11 @@ class RecentAcknowledgement {
     took_ns_ = took_ns;
   }
 
-  // A segment arrived twice: the window for reordering was too small.
+  // Call it when a segment arrived twice: the window for reordering was too small.
   void on_duplicate() { steps_ = std::min(steps_ + 1, kStepsMax); }
 
-  // Marks lost segments. When to look again, if nothing comes before: some are late but may still
-  // have been overtaken.
+  // Marks lost segments. Returns when to look again if nothing comes before: some segments are late
+  // but may still have been overtaken.
   std::optional<std::int64_t> detect(std::int64_t now_ns, bool recovering, const RttEstimator& rtt,
                                      Scoreboard& board) const {
     if (!any_) return std::nullopt;
@@ -70,7 +70,7 @@ class RecentAcknowledgement {
   bool any_ = false;
   bool reordering_ = false;
   std::int64_t steps_ = 1;
-  std::uint64_t highest_ = 0;  // segment that arrived
+  std::uint64_t highest_ = 0;  // largest number that arrived
   // The arrived segment that was sent last.
   std::int64_t sent_ns_ = INT64_MIN;
   std::uint64_t number_ = 0;

@@ -22,12 +22,12 @@ enum class SegmentState : std::uint8_t { flying, lost, arrived };
 struct SendContext {
   std::uint64_t delivered = 0;     // segments
   std::int64_t delivered_ns = 0;   // time at which their delivery was heard of
-  std::int64_t first_sent_ns = 0;  // time at which the segment of that news had been sent
+  std::int64_t first_sent_ns = 0;  // time at which the newest of them had been sent
   bool limited = false;            // the writer was the limit
 };
 
 struct SentSegment {
-  std::int64_t sent_ns = 0;  // last
+  std::int64_t sent_ns = 0;  // time of the latest sending
   std::uint64_t before = 0;  // neighbours in the order of sending; of flying ones only
   std::uint64_t after = 0;
   std::uint32_t bytes = 0;
@@ -46,20 +46,20 @@ class Scoreboard {
   std::uint32_t outstanding() const { return static_cast<std::uint32_t>(next_ - first_); }
   std::uint32_t flying() const { return flying_; }
   std::uint32_t lost() const { return lost_; }
-  // Beyond a hole.
+  // Number of segments that arrived beyond a hole.
   std::uint32_t sacked() const { return outstanding() - flying_ - lost_; }
   const SentSegment& operator[](std::uint64_t number) const { return segments_[number]; }
 
-  // The next segment was sent for the first time; its number.
+  // Notes that the next segment was sent for the first time. Returns its number.
   std::uint64_t send_new(std::int64_t now_ns, std::uint32_t bytes);
-  // Sent again; lost ones are flying afterwards.
+  // Notes that a segment was sent again. It is flying afterwards, also if it was lost.
   void send_again(std::int64_t now_ns, std::uint64_t number);
   void note(std::uint64_t number, const SendContext& context) {
     segments_[number].context = context;
   }
   void mark_lost(std::uint64_t number);
 
-  std::uint64_t lowest_lost();  // there is one
+  std::uint64_t lowest_lost();  // requires a lost one
   // The flying segment that was sent longest ago, and the one sent next after it, or kNone.
   std::uint64_t oldest_flying() const { return oldest_; }
   std::uint64_t sent_after(std::uint64_t number) const { return segments_[number].after; }
@@ -99,7 +99,8 @@ void Scoreboard::arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_ar
   }
 }
 
-// Blocks mostly grow at an end: the part that the last acknowledgement told is left out.
+// Visits what a block adds. Blocks mostly grow at an end, so what the last acknowledgement told is
+// left out.
 template <typename OnArrival>
 void Scoreboard::arrive_news_of(SackBlock block, OnArrival& on_arrival) {
   for (const SackBlock& known : known_) {

@@ -1,5 +1,5 @@
-// Content of an acknowledgement: no more than the 40 bytes of options of a real one hold beside
-// timestamps. Segments stand for the bytes in them.
+// Content of an acknowledgement: no more than fits the 40 bytes of TCP options beside timestamps.
+// Segments are counted in place of bytes.
 #pragma once
 
 #include <array>

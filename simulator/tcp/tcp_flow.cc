@@ -9,7 +9,7 @@ namespace leeway::sim {
 
 namespace {
 
-// The option's head and the blocks, as they stand beside timestamps.
+// Returns the bytes of the option's head and of its blocks.
 std::uint32_t sack_bytes(const TcpAck& ack) {
   std::uint32_t blocks = ack.duplicate ? 1 : 0;
   for (const SackBlock& block : ack.sacked) blocks += block.begin < block.end ? 1 : 0;
@@ -109,7 +109,6 @@ void TcpFlow::acknowledge_if_due(Instant now) {
     packet.bytes = options_.header_bytes + sack_bytes(record.ack);
     packet.word = word(number & kNumberMask);
     packet.traffic = place_.acks;
-    counters_.ack_bytes_sent += packet.bytes - kIpHeaderBytes;
     ++counters_.acks;
     host_.send_packet(now, packet);
   }

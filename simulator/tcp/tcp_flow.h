@@ -1,9 +1,9 @@
 // A TCP connection that carries bytes one way: both ends of it, and the packets between them.
 //
-// There are no contents: bytes are counted. A packet's word names the flow and the segment; that of
-// an acknowledgement names a record which its receiver wrote and its sender reads when the packet
-// arrives, so that it has the state at the time of its sending. Records are kept for the last few
-// thousand acknowledgements; one that thousands overtake is taken for lost.
+// There are no contents: bytes are counted. A data packet's word names the flow and the segment. An
+// acknowledgement's word names a record. The receiving end writes the record when it sends, and the
+// sending end reads it when the packet arrives. Records are kept for the last few thousand
+// acknowledgements; one that thousands overtake is taken for lost.
 //
 // Established from the beginning, never closed. Nothing is allocated in a steady state.
 #pragma once
@@ -27,18 +27,17 @@ class TcpHost {
  public:
   virtual ~TcpHost() = default;
   virtual void send_packet(Instant now, const Packet& packet) = 0;
-  // Call the flow's on_wake(end) then.
+  // Asks the host to call the flow's on_wake(end) at this time.
   virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
   // Returns when this rank's own link has room again for its packets, or `now` if it has room. A
   // socket makes its writer wait instead of losing packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
-  // `bytes` more bytes are there, in order.
+  // Tells that `bytes` more bytes have arrived in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
 };
 
 struct TcpFlowCounters {
   std::uint64_t bytes_sent = 0;  // by the sender, TCP headers included, IP headers not
-  std::uint64_t ack_bytes_sent = 0;
   std::uint64_t bytes_delivered = 0;
   std::uint64_t acks = 0;
   std::uint64_t repaired = 0;  // segments that arrived only by being repeated
@@ -69,7 +68,7 @@ class TcpFlow {
   }
 
   void send(Instant now, std::uint64_t bytes);
-  // A packet of this flow arrived at its end. Damaged and cut ones are dropped.
+  // Call it when a packet of this flow arrived at its end. Damaged and cut packets are dropped.
   void on_packet(Instant now, const Packet& packet);
   void on_wake(Instant now, TcpEnd end);
 

@@ -20,7 +20,7 @@ struct TcpOptions {
   std::int64_t rto_initial_ns = 1'000'000'000;  // RFC 6298; before the first measurement
   std::int64_t rto_min_ns = 200'000'000;
   std::int64_t rto_max_ns = 120'000'000'000;
-  // Round trip that the handshake measured; 0 if it connected without one and knows nothing.
+  // Round trip that the handshake measured, or 0 if there was no handshake.
   std::int64_t handshake_rtt_ns = 0;
 
   std::int64_t delayed_ack_ns = 40'000'000;

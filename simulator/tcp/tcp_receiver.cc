@@ -73,7 +73,7 @@ void TcpReceiver::insert(std::uint64_t number) {
   }
 }
 
-// Newest first; of blocks that grew together one entry stays.
+// Puts the segment's block in front. Blocks that grew together keep one entry.
 void TcpReceiver::remember(std::uint64_t number) {
   const SackBlock block = block_of(number);
   std::array<std::uint64_t, 3> kept;

@@ -22,10 +22,10 @@ class TcpReceiver {
   struct Arrival {
     std::uint64_t number = 0;
     std::uint32_t bytes = 0;
-    bool marked = false;   // on its way, by a queue
+    bool marked = false;   // by a queue on its way
     bool reduced = false;  // the sender answered the echo
   };
-  // Returns how many bytes are newly in order. `news`: the segment had not been there.
+  // Bytes that are newly in order. `news`: the segment had not been there.
   struct Taken {
     std::uint64_t bytes = 0;
     bool news = false;

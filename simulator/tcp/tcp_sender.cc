@@ -55,7 +55,8 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   return arrivals;
 }
 
-// The rate at which segments arrived since the newest of these was sent.
+// Takes a sample of the rate of delivery: how fast segments arrived since the newest of these was
+// sent.
 void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
   delivered_ += arrivals.count;
   delivered_ns_ = now.ns;
@@ -71,7 +72,7 @@ void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
                 .limited = arrivals.newest.limited});
 }
 
-// A segment leaves.
+// Notes the state of delivery when a segment leaves.
 void TcpSender::note_context(Instant now, std::uint64_t number, std::uint32_t bytes) {
   if (!bbr_) return;
   if (board_.flying() <= 1) delivered_ns_ = first_sent_ns_ = now.ns;

@@ -49,14 +49,13 @@ class TcpSender {
   void on_timer(Instant now);
   // Returns the segment to send now. Ask until there is none.
   std::optional<TcpSegment> poll(Instant now);
-  // Says that poll() is not called because the sender's own line is full: no use of the window.
+  // Call it in place of poll() if the sender's own line is full: then the window does not limit it.
   void hold() { note_use(false); }
   Instant next_wake() const {
     return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};
   }
 
   std::uint32_t window() const { return bbr_ ? bbr_->window() : cubic_.window(); }
-  std::uint64_t unsent_bytes() const { return unsent_bytes_; }
   std::uint32_t outstanding() const { return board_.outstanding(); }
   const RttEstimator& rtt() const { return rtt_; }
   const TcpSenderCounters& counters() const { return counters_; }
@@ -87,7 +86,7 @@ class TcpSender {
   void take_rate(Instant now, const Arrivals& arrivals);
   void note_context(Instant now, std::uint64_t number, std::uint32_t bytes);
   void settle_probe(const TcpAck& ack, bool news);
-  // When to look again, if nothing comes before.
+  // Marks lost segments. Returns when to look again if nothing comes before.
   std::optional<std::int64_t> find_losses(Instant now, std::uint32_t arrived, bool advanced);
   void begin_reduction(State state);
   void end_reduction();
@@ -105,7 +104,7 @@ class TcpSender {
 
   TcpOptions options_;
   Cubic cubic_;
-  std::optional<Bbr> bbr_;  // in its place
+  std::optional<Bbr> bbr_;  // replaces cubic_ if set
   RttEstimator rtt_;
   Scoreboard board_;
   RecentAcknowledgement rack_;
@@ -113,7 +112,7 @@ class TcpSender {
   State state_ = State::open;
   std::uint64_t recovery_point_ = 0;  // the state ends when all before this arrived
   std::uint64_t unsent_bytes_ = 0;
-  std::int64_t sent_ns_ = -1;  // last segment of all
+  std::int64_t sent_ns_ = -1;  // when the latest of all segments was sent
 
   // For BBR: the delivered amount, and when the next segment may leave.
   std::uint64_t delivered_ = 0;
@@ -121,18 +120,18 @@ class TcpSender {
   std::int64_t first_sent_ns_ = 0;
   std::uint64_t limited_until_ = 0;
   std::int64_t free_ns_ = 0;
-  bool paced_ = false;  // something waits for it
+  bool paced_ = false;  // a segment waits for free_ns_
 
   Timer timer_ = Timer::none;
   std::int64_t timer_ns_ = 0;
 
   std::uint64_t probe_point_ = kNoPoint;  // next() when an unanswered probe was sent
-  bool probe_repeats_ = false;            // it was no new segment
+  bool probe_repeats_ = false;            // that probe repeated a segment
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // Since use_point_ the window, and not the writer, limited the sending (RFC 7661's question,
-  // answered as Linux does).
+  // The window, and not the writer, has limited the sending since use_point_ (the question of RFC
+  // 7661, answered as Linux does).
   bool held_back_ = false;
   std::uint32_t used_ = 0;
   std::uint64_t use_point_ = 0;

@@ -2,14 +2,14 @@
 
 #include <utility>
 
-#include "topology/record_file.h"
-#include "topology/units.h"
+#include "scenario/record_file.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr TimeLimits kDelays{kDelayValuesMax, static_cast<double>(kDelayMaxNs) / 1e6};
-constexpr TimeLimits kDeliveries{kDeliveriesMax, 86'400'000};  // a day
+constexpr scenario::TimeRules kDelays{kDelayValuesMax, static_cast<double>(kDelayMaxNs) / 1e6};
+constexpr scenario::TimeRules kDeliveries{kDeliveriesMax, 86'400'000};  // a day
 
 DelayOptions shaped(DelayShape shape, const scenario::Delay::Shape& options) {
   DelayOptions delay;
@@ -30,7 +30,7 @@ DelayOptions uniform(const scenario::Delay::Uniform& options) {
 }
 
 Result<DelayOptions> recorded(DelayShape shape, const std::string& path) {
-  Result<std::vector<std::int64_t>> values = read_times_ns(path, kDelays);
+  Result<std::vector<std::int64_t>> values = scenario::read_times_ns(path, kDelays);
   if (!values.ok()) return values.status();
   DelayOptions delay;
   delay.shape = shape;
@@ -104,7 +104,7 @@ Result<std::vector<LossOptions>> loss_options(const scenario::Loss& loss) {
   }
   if (loss.window_size() > 0) options.push_back(windows(loss));
   if (loss.has_trace()) {
-    Result<std::vector<bool>> fates = read_fates(loss.trace().path());
+    Result<std::vector<bool>> fates = scenario::read_fates(loss.trace().path());
     if (!fates.ok()) return fates.status();
     options.push_back(TraceLoss{*std::move(fates)});
   }
@@ -134,7 +134,7 @@ QueueOptions queue_options(const scenario::Queue& queue) {
 }
 
 Result<std::vector<std::int64_t>> deliveries_ns(const std::string& path) {
-  return read_times_ns(path, kDeliveries);
+  return scenario::read_times_ns(path, kDeliveries);
 }
 
 }  // namespace leeway::sim

@@ -14,10 +14,10 @@ namespace leeway::sim {
 Result<DelayOptions> delay_options(const scenario::Delay& delay);
 Result<std::vector<LossOptions>> loss_options(const scenario::Loss& loss);
 
-// All but the line.
+// Returns all options of the queue but those of its line.
 QueueOptions queue_options(const scenario::Queue& queue);
 
-// mahimahi's format: whole or broken ms.
+// Reads a file in mahimahi's format: whole or fractional ms.
 Result<std::vector<std::int64_t>> deliveries_ns(const std::string& path);
 
 }  // namespace leeway::sim

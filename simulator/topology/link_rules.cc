@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "scenario/rank_set.h"
+#include "scenario/units.h"
 #include "topology/link_options.h"
-#include "topology/units.h"
 
 namespace leeway::sim {
 namespace {

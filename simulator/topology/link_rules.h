@@ -1,9 +1,9 @@
 // Link rules, and the properties of links that follow from them.
 //
 // Rules apply in the order of the file, setting by setting; a later one replaces the settings that
-// it has. Fate goes with the losses: a rule with losses makes them each link's own unless it says
-// shared_fate, and shared_fate alone shares the losses that its links have by then, among those
-// that have them from the same rule.
+// it has. Fate goes with the losses. A rule with losses gives each link its own, unless it says
+// shared_fate. shared_fate alone shares the losses that its links have by then, among links that
+// have them from the same rule.
 #pragma once
 
 #include <compare>
@@ -60,7 +60,7 @@ class LinkRules {
   std::vector<Rule> rules_;
 };
 
-// Different properties, each once.
+// The different properties of links, each kept once.
 class PropertyPool {
  public:
   explicit PropertyPool(const scenario::Scenario& scenario) : scenario_(&scenario) {}

@@ -1,6 +1,6 @@
-// The links that every ordered pair of ranks may have for itself: all there is in a mesh, and the
-// first part of the way elsewhere where a rule says so. Ranks that no rule tells apart share a
-// class, so that a thousand ranks do not need a million entries.
+// The links that every ordered pair of ranks may have for itself. A mesh has no other links.
+// Elsewhere such a link comes first on the way, if a rule asks for it. Ranks that no rule tells
+// apart share a class, so that a thousand ranks do not need a million entries.
 #pragma once
 
 #include <cstdint>

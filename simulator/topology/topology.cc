@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "base/contracts.h"
-#include "topology/units.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
 
-// A leaf's links to the spines carry together what its hosts' uplinks do when it is full, over the
-// oversubscription: each leaf by the mean of the ranks it has. Returns 0 if some uplinks are
-// unlimited.
+// Returns the rate of a leaf's link to a spine, or 0 if some uplinks are unlimited. Together these
+// links carry what the leaf's uplinks do when they are full, over the oversubscription. Each leaf
+// goes by the mean of the ranks that it has.
 std::uint64_t leaf_rate_bps(const scenario::Scenario& scenario,
                             const std::vector<std::uint64_t>& uplinks_bps, std::uint32_t leaf) {
   const scenario::Topology::LeafSpine& options = scenario.topology().leaf_spine();
@@ -78,7 +78,7 @@ Result<Topology> Topology::make(const scenario::Scenario& scenario) {
   return topology;
 }
 
-// The settings of all links, and the properties that follow from them.
+// Collects the settings of all links, and makes the properties that follow from them.
 Status Topology::wire(const scenario::Scenario& scenario, const LinkRules& rules,
                       PropertyPool& pool) {
   std::vector<LinkSettings> settings(wiring_.links());

@@ -26,9 +26,9 @@ class Topology {
   std::uint32_t ranks() const { return ranks_; }
   std::size_t links() const;
 
-  // The link that a packet from `from` to `to` takes after `hop` links; kArrived after the last.
-  // Equal-cost paths are chosen by a hash of the pair, so that the packets of a pair stay on one
-  // path.
+  // Returns the link that a packet from `from` to `to` takes after `hop` links, or kArrived after
+  // the last. Equal-cost paths are chosen by a hash of the pair, so that the packets of a pair stay
+  // on one path.
   LinkId next_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
     if (paths_.any() && paths_.properties(from, to) != PathLinks::kNone) {
       if (hop == 0) return wiring_.links() + from * ranks_ + to;
@@ -44,17 +44,17 @@ class Topology {
     return wiring_.has_uplinks() ? wiring_.uplink(rank) : kArrived;
   }
 
-  // Links of equal properties share one. Some numbers are of no link: of a pair of ranks without a
-  // path of its own. They have the properties of a link without any.
+  // Links with equal properties share one object. The number of a pair without a path of its own
+  // names no link; its properties are those of a link without any.
   const LinkProperties& properties(LinkId link) const;
-  // Which of the different properties they are, below properties_count().
+  // Returns the index of the link's properties, below properties_count().
   std::uint32_t properties_index(LinkId link) const;
   std::size_t properties_count() const { return properties_.size(); }
 
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
-  // Sum of the base delays of the way there and back, without jitter, queues and serialisation: the
-  // round trip on an empty network. Endpoints start their timers from it.
+  // Returns the base delays of the way there and back, without jitter, queues and serialisation:
+  // the round trip on an empty network. Endpoints start their timers from it.
   std::int64_t round_trip_ns(std::uint32_t from, std::uint32_t to) const;
   // Returns the rate of the slowest link on the way, or 0 if it is unlimited.
   std::uint64_t bits_per_second(std::uint32_t from, std::uint32_t to) const;

@@ -2,12 +2,12 @@
 
 #include "base/contracts.h"
 #include "scenario/rank_set.h"
-#include "topology/units.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 namespace {
 
-// Which of `ways` equal ways the packets of a pair take. The mixing is SplitMix64's.
+// Returns which of `ways` equal ways the packets of a pair take. The mixing is SplitMix64's.
 std::uint32_t pick(std::uint32_t from, std::uint32_t to, std::uint32_t ways) {
   std::uint64_t h = (std::uint64_t{from} << 32 | to) + 0x9e3779b97f4a7c15;
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
@@ -49,7 +49,7 @@ Result<Wiring> Wiring::make(const scenario::Scenario& scenario) {
   return wiring;
 }
 
-// Only switches that have ranks, and whole pods of them.
+// Places the ranks, and counts only switches that have ranks, in whole pods.
 void Wiring::wire_units(std::uint32_t hosts_per_unit) {
   place_.resize(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {

@@ -36,8 +36,8 @@ class Wiring {
 
   std::string name(LinkId link) const;
 
-  // Adds the links of the tier that packets from one set to the other pass, on any of their ways;
-  // some twice. Of a ring all links count as `path`, which they have in place of paths.
+  // Adds the links of the tier that packets from one set to the other pass on any of their ways,
+  // some twice. All links of a ring are of tier `path`, since it has no other paths.
   void choose(scenario::Link::Tier tier, const RankFlags& from, const RankFlags& to,
               std::vector<LinkId>& links) const;
 
@@ -74,9 +74,9 @@ class Wiring {
   LinkId fabric_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
   LinkId fat_tree_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
 
-  // Links of a leaf-spine fabric come in two levels, up and down, those of a fat tree in four, each
-  // of units_ * width_: `unit` is a leaf, an edge or an aggregation switch, `port` which of its
-  // links on that side.
+  // A leaf-spine fabric has two levels of links, up and down, and a fat tree four, each of units_ *
+  // width_ links. `unit` is a leaf, an edge or an aggregation switch, `port` which of its links on
+  // that side.
   LinkId level(std::uint32_t number, std::uint32_t unit, std::uint32_t port) const {
     return fabric_ + (number * units_ + unit) * width_ + port;
   }

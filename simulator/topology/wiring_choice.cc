@@ -1,4 +1,4 @@
-// Which links a rule means that names a tier and two sets of ranks.
+// Adds the links that a rule means if it names a tier and two sets of ranks.
 #include <algorithm>
 
 #include "topology/wiring.h"
@@ -35,8 +35,8 @@ void Wiring::choose_neighbours(const RankFlags& from, const RankFlags& to,
   }
 }
 
-// Unit by unit, as all packets between two of them may take the same ways. Within a region two
-// different ranks are needed; within a switch nothing passes the fabric.
+// Goes unit by unit, since all packets between two units may take the same ways. Within a region
+// two different ranks are needed; within a switch nothing passes the fabric.
 void Wiring::choose_fabric(const RankFlags& from, const RankFlags& to,
                            std::vector<LinkId>& links) const {
   struct Unit {

@@ -49,7 +49,7 @@ std::string end_text(ByteSpan datagram) {
               end.flow_packets);
 }
 
-// The bitmap behind the header may have been cut off by the trace: the header is read alone.
+// Reads the header alone, because the trace may have cut off the bitmap behind it.
 std::string repair_text(ByteSpan datagram) {
   wire::Repair repair;
   ByteSpan words;
@@ -64,9 +64,9 @@ std::string repair_text(ByteSpan datagram) {
 }  // namespace
 
 std::string datagram_text(ByteSpan first_bytes) {
-  seal::Refusal refusal{};
-  if (const auto sealed = seal::decode_header(first_bytes, refusal))
-    return text("sealed no. %llu", static_cast<unsigned long long>(sealed->counter));
+  seal::Header sealed;
+  if (seal::decode_header(first_bytes, sealed) == seal::Refusal::none)
+    return text("sealed no. %llu", static_cast<unsigned long long>(sealed.counter));
   wire::Prefix prefix;
   if (wire::peek_prefix(first_bytes, prefix) != wire::Refusal::none) return "not Leeway's";
   switch (prefix.type) {

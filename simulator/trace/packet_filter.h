@@ -23,7 +23,7 @@ struct PacketFilter {
   bool admits(const Packet& packet, const std::string& link_name) const;
 };
 
-// "sent", "queue_full", ...; "loss" for all that lose. An error lists the names.
+// Sets the step: "sent", "queue_full", ..., or "loss" for all that lose. An error lists the names.
 Status set_step(PacketFilter& filter, const std::string& name);
 
 }  // namespace leeway::sim::trace

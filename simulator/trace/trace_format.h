@@ -10,7 +10,7 @@ namespace leeway::sim::trace {
 
 inline constexpr const char* kFormatName = "leeway packet trace";
 inline constexpr std::uint32_t kFormatVersion = 1;
-// Longer entries are damage: a whole datagram and its fields have room.
+// Longer entries are damage, since a whole datagram and its fields fit.
 inline constexpr std::uint32_t kEntryBytesMax = 1 << 17;
 
 // Packet.flags.

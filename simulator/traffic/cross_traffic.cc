@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/random_stream.h"
+#include "scenario/units.h"
 
 namespace leeway::sim {
 
@@ -14,10 +15,6 @@ constexpr std::uint64_t kFlowsBeginWithinNs = 100'000'000;
 
 // Rate of a place's own line.
 constexpr std::int64_t kLineBitsPerNanosecond = 100;
-
-std::int64_t nanoseconds(double ms) {
-  return static_cast<std::int64_t>(ms * 1e6 + 0.5);
-}
 
 }  // namespace
 
@@ -62,9 +59,9 @@ void CrossTraffic::add_flows(const scenario::CrossTraffic& options, std::uint64_
 void CrossTraffic::add_on_off(const scenario::CrossTraffic& options, std::uint64_t seed,
                               std::uint32_t entry) {
   const scenario::CrossTraffic::OnOff& on_off = options.on_off();
-  const auto bits_per_second = static_cast<std::uint64_t>(on_off.rate_mbps() * 1e6 + 0.5);
-  const std::int64_t on_ns = std::max<std::int64_t>(nanoseconds(on_off.on_ms()), 1);
-  const std::int64_t off_ns = nanoseconds(on_off.off_ms());
+  const std::uint64_t bits_per_second = bps_of_mbps(on_off.rate_mbps());
+  const std::int64_t on_ns = std::max<std::int64_t>(ns_of_ms(on_off.on_ms()), 1);
+  const std::int64_t off_ns = ns_of_ms(on_off.off_ms());
   sources_.push_back(
       {entry, nullptr,
        std::make_unique<OnOffSource>(std::max<std::uint64_t>(bits_per_second, 1), on_ns, off_ns)});

@@ -30,13 +30,13 @@ class CrossTraffic final : private PacketReceiver, private TcpHost {
                                                     std::uint64_t seed, EventQueue& queue,
                                                     Network& network);
 
-  // Once. Without entries nothing happens.
+  // Call it once. Without entries it does nothing.
   void start(Instant now);
   // An event of EventKind::traffic is due.
   void on_event(const Event& event);
 
-  // Bytes of data that came to the far end of an entry, by its place in the scenario; of flows in
-  // order, each byte once.
+  // Returns the bytes of data that came to the far end of an entry, which is given by its place in
+  // the scenario. A flow's bytes count in order, each once.
   std::uint64_t delivered_bytes(std::size_t entry) const { return entries_[entry].delivered_bytes; }
   // "cross[0].goodput_mbps" per entry, since start().
   std::vector<Measure> measures(Instant now) const;

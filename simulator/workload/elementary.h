@@ -31,7 +31,7 @@ constexpr double power_of_two(int k) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
 }
 
-// 0 below -708, and infinity is not reached: larger arguments count as 709.
+// 0 for x below -708. Larger arguments than 709 count as 709, so infinity is not reached.
 constexpr double portable_exp(double x) {
   constexpr double kLog2E = 1.4426950408889634;
   constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits: its multiples by k are exact

@@ -38,7 +38,7 @@ class LogisticWorkload final : public Workload {
 
   LogisticProblem problem_;
   std::vector<double> optimum_;
-  double least_;  // objective there
+  double least_;  // objective at the optimum
   float learning_rate_;
   RankParameters parameters_;
   std::vector<double> weights_;   // a rank's weights, in double precision

@@ -24,7 +24,7 @@ Vector sum(const Vector& a, double factor, const Vector& b) {
   return result;
 }
 
-// About the d with Hessian(w) d = gradient.
+// Returns an approximate d for which Hessian(w) d = gradient.
 Vector newton_step(const LogisticProblem& problem, const Vector& w, const Vector& gradient) {
   const Vector curvatures = problem.curvatures(problem.all(), w);
   Vector step(w.size());

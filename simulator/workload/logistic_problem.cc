@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::uint32_t kDirectionRound = NormalField::kFirstConstant;  // as rank 0's
+constexpr std::uint32_t kDirectionRound = NormalField::kFirstConstant;  // drawn as rank 0's
 constexpr std::uint32_t kPointsRound = NormalField::kFirstConstant + 1;
 
 double dot(std::span<const double> a, std::span<const double> b) {

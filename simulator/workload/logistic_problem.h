@@ -52,7 +52,7 @@ class LogisticProblem {
   double objective(Range range, std::span<const double> w) const;
   void gradient(Range range, std::span<const double> w, std::span<double> out) const;
 
-  // Weights of the points in the Hessian at w, and that Hessian times v.
+  // Return the weights of the points in the Hessian at w, and that Hessian times v.
   std::vector<double> curvatures(Range range, std::span<const double> w) const;
   void hessian_times(Range range, std::span<const double> curvatures, std::span<const double> v,
                      std::span<double> out) const;
@@ -64,8 +64,8 @@ class LogisticProblem {
   std::vector<float> features_;  // point after point
 };
 
-// Where the objective over all points is least, its gradient's norm at most 1e-10. Fails if there
-// is no such place: without l2, points that a plane separates.
+// Returns the point where the objective over all points is least, with a gradient of norm at most
+// 1e-10. Fails if a plane separates the points and there is no l2.
 Result<std::vector<double>> find_optimum(const LogisticProblem& problem);
 
 }  // namespace leeway::sim

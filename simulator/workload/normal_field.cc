@@ -81,9 +81,9 @@ constexpr double open_unit(std::uint32_t word) {
 }  // namespace
 
 PhiloxCounter NormalField::words_of_block(std::uint64_t block) const {
-  return philox<10>({static_cast<std::uint32_t>(block),
-                     kStream | static_cast<std::uint32_t>(block >> 32), round_, rank_},
-                    key_);
+  return philox({static_cast<std::uint32_t>(block),
+                 kStream | static_cast<std::uint32_t>(block >> 32), round_, rank_},
+                key_);
 }
 
 // Handles one word in 80: the part of the layer that the bell curve cuts, or the tail.
@@ -91,7 +91,7 @@ float NormalField::rare(std::size_t element, std::uint32_t word) const {
   const auto low = static_cast<std::uint32_t>(element);
   const auto high = static_cast<std::uint32_t>(std::uint64_t{element} >> 32) << 8;
   for (std::uint32_t attempt = 0;; ++attempt) {
-    const PhiloxCounter more = philox<10>({low, kRareStream | high | attempt, round_, rank_}, key_);
+    const PhiloxCounter more = philox({low, kRareStream | high | attempt, round_, rank_}, key_);
     const std::size_t layer = layer_of(word);
     if (layer == 0) {
       const double beyond = -portable_log(open_unit(more[0])) / kTailBegin;

@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::uint32_t kCommonRound = NormalField::kFirstConstant;  // c_j, as rank 0's
+constexpr std::uint32_t kCommonRound = NormalField::kFirstConstant;  // c_j, drawn as rank 0's
 constexpr std::uint32_t kCenterRound = NormalField::kFirstConstant + 1;
 
 std::vector<float> make_curvatures(std::size_t elements, double condition) {

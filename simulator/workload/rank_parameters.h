@@ -14,7 +14,8 @@ namespace leeway::sim {
 // 16 GiB of float32: more is refused rather than tried.
 inline constexpr std::uint64_t kFloatsMax = std::uint64_t{1} << 32;
 
-// `floats` of what, for all ranks together.
+// Refuses more than kFloatsMax values for all ranks together. Each rank has `floats` of them;
+// `what` names them in the error.
 inline Status check_floats(std::uint64_t ranks, std::uint64_t floats, const char* what) {
   if (floats <= kFloatsMax / ranks) return {};
   return Status::error(StatusCode::kResourceExhausted,
@@ -26,7 +27,7 @@ inline Status check_floats(std::uint64_t ranks, std::uint64_t floats, const char
 
 class RankParameters {
  public:
-  // All zero.
+  // All parameters are 0 at first.
   RankParameters(std::uint32_t ranks, std::size_t elements)
       : elements_(elements), values_(ranks * elements) {}
 

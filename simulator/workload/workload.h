@@ -37,31 +37,31 @@ class Workload {
   // parameters) and nothing else.
   virtual void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) = 0;
 
-  // The sum of the gradients of the micro-batches that were completed; that of all of them is
-  // gradient() times their number. By default the micro-batches of a round are all alike.
+  // The sum of the gradients of the completed micro-batches. If all are completed, it is gradient()
+  // times their number. By default the micro-batches of a round are all alike.
   virtual void gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
                             std::span<float> out);
 
-  // The mean gradient of elements offset .. offset + mean.size() as `rank` got it: one optimizer
-  // step on `parameters`, which is that part of what it holds (or the owner's unrounded copy of
-  // it). all_reduce: offset 0 and all elements.
+  // Makes one optimizer step with the mean gradient of elements offset .. offset + mean.size(), as
+  // `rank` got it. `parameters` is that part of what the rank holds, or of the owner's unrounded
+  // copy. all_reduce: offset 0 and all elements.
   virtual void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
                       std::span<const float> mean, std::span<float> parameters) = 0;
 
-  // How good the model that `rank` holds is now, smaller is better: objective over its optimum, or
-  // perplexity. NaN: no model.
+  // Returns how good the model of `rank` is now, smaller is better: the objective over its optimum,
+  // or the perplexity. NaN if there is no model.
   virtual double loss(std::uint32_t rank) = 0;
 
-  // Called at the end of a run.
+  // Returns the workload's measures. Called at the end of a run.
   virtual std::vector<Measure> measures() = 0;
 };
 
-// Deviation of the sum over the completed micro-batches where the mean over all planned ones has
-// deviation 1 and their noise is independent: a micro-batch's is sqrt(planned).
+// Returns the deviation of the sum over the completed micro-batches, if the mean over all planned
+// ones has deviation 1 and their noise is independent. Each micro-batch then has sqrt(planned).
 float noise_of_sum(MicroBatches micro_batches);
 
-// synthetic, quadratic, logistic. kUnsupported for gpt, which needs libtorch and is made by the
-// command (tools/leeway/sim).
+// Makes synthetic, quadratic and logistic workloads. Returns kUnsupported for gpt, which needs
+// libtorch and is made by the command (tools/leeway/sim).
 Result<std::unique_ptr<Workload>> make_workload(const scenario::Scenario& scenario,
                                                 std::uint64_t seed);
 

@@ -1,8 +1,9 @@
-// An owning set of bits with word access, which records the packets that arrived of a flow.
+// A set of bits that owns its memory and gives access to whole words. It records which packets of a
+// flow have arrived.
 //
 // Only resize() may allocate, and only when it grows beyond every size before. Up to 128 bits it
-// never does: short flows have their words in place. Bits past size() are always zero, so whole
-// words may be compared, counted and sent.
+// never allocates, because the words of short flows lie inside the object. Bits past size() are
+// always zero, so whole words may be compared, counted and sent.
 #pragma once
 
 #include <algorithm>

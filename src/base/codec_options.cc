@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/read_number.h"
 #include "leeway/codec.h"
 
 namespace leeway {
@@ -37,16 +38,10 @@ Status refuse(const CodecOptions& options, const char* what) {
                        to_string(options.codec).data(), what);
 }
 
-template <typename Number>
-bool read(string_view text, Number& value) {
-  const auto parsed = std::from_chars(text.begin(), text.end(), value);
-  return parsed.ec == std::errc() && parsed.ptr == text.end();
-}
-
 bool read_sparsity(string_view text, CodecOptions& options) {
   const std::size_t slash = text.find('/');
-  return slash != string_view::npos && read(text.substr(0, slash), options.kept) &&
-         read(text.substr(slash + 1), options.group);
+  return slash != string_view::npos && read_number(text.substr(0, slash), options.kept) &&
+         read_number(text.substr(slash + 1), options.group);
 }
 
 // Applies one setting, the text between two colons. Returns false if there is no such setting.
@@ -61,8 +56,8 @@ bool apply(string_view setting, CodecOptions& options) {
   }
   if (setting == "rotate") return options.rotate = true;
   if (setting == "clip") return options.clip = true;
-  if (setting.starts_with(kDraws)) return read(setting.substr(kDraws.size()), options.draws);
-  if (setting.starts_with(kBound)) return read(setting.substr(kBound.size()), options.bound);
+  if (setting.starts_with(kDraws)) return read_number(setting.substr(kDraws.size()), options.draws);
+  if (setting.starts_with(kBound)) return read_number(setting.substr(kBound.size()), options.bound);
   return options.codec == Codec::sparse && read_sparsity(setting, options);
 }
 

@@ -1,6 +1,6 @@
 // LEEWAY_ASSERT states a condition on which the code relies. It is active in release builds, too,
-// so it belongs in control paths and not in per-element loops. Never used on bytes from the
-// network: those are refused and counted.
+// so it belongs in control paths and not in per-element loops. It must not be used on bytes from
+// the network: those are refused and counted.
 #pragma once
 
 #include <cstdio>

@@ -131,7 +131,7 @@ LEEWAY_VPCLMUL inline __m128i lane(__m512i lanes) {
   return _mm512_maskz_extracti64x2_epi64(0x3, lanes, index);
 }
 
-// Moves the first three 128-bit lanes onto the last one.
+// Folds the first three 128-bit lanes into the last one.
 LEEWAY_VPCLMUL inline std::uint32_t reduce_512(__m512i remainder) {
   alignas(64) static constexpr std::array<FoldConstants, 4> kLanes = {
       fold_constants(48), fold_constants(32), fold_constants(16), FoldConstants{0, 0}};
@@ -206,7 +206,7 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
 }
 
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
-  // With this step no more lines are in flight than the core tracks.
+  // In steps of this size no more cache lines are in flight than the core tracks.
   constexpr std::size_t kStep = 1024;
   constexpr std::size_t kLine = 64;
   std::uint32_t crc = 0;

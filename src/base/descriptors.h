@@ -12,7 +12,7 @@ constexpr bool lacks_descriptors(int error) {
   return error == EMFILE || error == ENFILE;
 }
 
-// Returns a text to add to the error's own: which limit to raise.
+// Returns what to append to the error's text: the limit to raise, or nothing.
 constexpr const char* descriptor_hint(int error) {
   return error == EMFILE ? " (ulimit -n)" : error == ENFILE ? " (sysctl fs.file-max)" : "";
 }

@@ -8,7 +8,7 @@
 
 namespace leeway {
 
-// "60000 ms", "0.437 ms". Null-terminated.
+// Returns a null-terminated text such as "60000 ms" or "0.437 ms".
 inline std::array<char, 32> in_milliseconds(Duration time) {
   constexpr std::int64_t kMillisecond = 1'000'000;
   const bool plain = time.count() >= 10 * kMillisecond || time.count() % kMillisecond == 0;

@@ -6,9 +6,9 @@
 namespace leeway {
 namespace {
 
-// A program that names `environ` has the variable in itself, and the C library uses that one. A
-// library that was opened with RTLD_DEEPBIND would find the C library's own instead, which stays
-// null. So the program is asked first.
+// A program that refers to `environ` contains the variable itself, and the C library uses that
+// copy. A library that was opened with RTLD_DEEPBIND would find the C library's own variable
+// instead, which stays null. So the program is asked first.
 char*** find() {
   void* const program = ::dlopen(nullptr, RTLD_LAZY);
   if (program == nullptr) return &environ;

@@ -5,12 +5,12 @@
 
 namespace leeway {
 
-// While this object lives, exit() asks the work of this thread to stop, and waits for the end of
-// the object as for a Thread. Only then OpenSSL may be torn down, if the program was the first to
-// use it.
+// While this object lives, exit() asks the work of this thread to stop, and waits until the object
+// is destroyed, as it waits for a Thread. If the program initialised OpenSSL before this library
+// did, exit() tears OpenSSL down, but only after that wait.
 class ExitStop {
  public:
-  // `further`: another source of requests to stop.
+  // A stop requested through `further` stops this work, too.
   explicit ExitStop(std::stop_token further);
   ~ExitStop();
   ExitStop(const ExitStop&) = delete;

@@ -65,7 +65,7 @@ KeptFromChildren::KeptFromChildren(int descriptor) : descriptor_(descriptor) {
   kept().descriptors.push_back(descriptor);
 }
 
-// A forked child's list no longer has the parent's descriptors.
+// In a forked child the list no longer has the parent's descriptors, so the search may find none.
 void KeptFromChildren::release() {
   if (descriptor_ < 0) return;
   const std::lock_guard lock(kept().mutex);

@@ -8,7 +8,7 @@
 
 namespace leeway {
 
-// Counts the forks that led to this process, from the first call on.
+// Returns the number of forks that led to this process, counted from the first call on.
 std::uint32_t fork_generation();
 
 // Keeps a descriptor from this process's children: exec() closes it, and fork() puts /dev/null in
@@ -25,7 +25,7 @@ class KeptFromChildren {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  // Must run before the descriptor is closed, because another descriptor soon gets its number.
+  // Must run before the descriptor is closed, because a new descriptor may get the same number.
   ~KeptFromChildren() { release(); }
   void release();
 

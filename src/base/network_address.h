@@ -18,9 +18,9 @@ struct NetworkAddress {
 
 // Returns whether the address is IPv4 inside IPv6.
 bool is_mapped(const std::array<std::uint8_t, 16>& ip);
-// "10.0.0.1", "fe80::1"
+// Returns a text such as "10.0.0.1" or "fe80::1".
 std::string ip_text(const std::array<std::uint8_t, 16>& ip);
-// "10.0.0.1:80", "[fe80::1]:80"
+// Returns a text such as "10.0.0.1:80" or "[fe80::1]:80".
 std::string to_text(const NetworkAddress& address);
 
 }  // namespace leeway

@@ -1,5 +1,5 @@
-// State that a forked child does not share: the child gets a new one, and does not touch its
-// parent's. The parent's locks may be held for ever, and its threads do not exist in the child.
+// State that a forked child does not share. The child gets a new one and does not touch its
+// parent's, whose locks may be held for ever by threads that do not exist in the child.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@ class PerProcess {
     Node* node = node_.load(std::memory_order_acquire);
     while (node->generation != fork_generation()) {
       auto made = std::make_unique<Node>();
+      made->parents = node;
       if (node_.compare_exchange_strong(node, made.get(), std::memory_order_acq_rel))
         node = made.release();
     }
@@ -27,6 +28,7 @@ class PerProcess {
  private:
   struct Node {
     std::uint32_t generation = fork_generation();
+    Node* parents = nullptr;  // keeps the parent's state reachable, for leak checkers
     State state;
   };
   std::atomic<Node*> node_ = new Node;  // never destroyed

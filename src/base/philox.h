@@ -3,8 +3,8 @@
 // 1, 2, 3" (2011).
 //
 // A draw depends only on its key and counter, never on the order of draws, so resends, threads and
-// machines agree. Words by contract: key = (seed low, seed high); counter = (a, b, c, d), where the
-// top 4 bits of b are a stream tag, so that two purposes never share a draw.
+// machines agree. By contract key = (seed low, seed high) and counter = (a, b, c, d), where the top
+// 4 bits of b are a stream tag, so that two purposes never share a draw.
 #pragma once
 
 #include <array>
@@ -15,9 +15,8 @@ namespace leeway {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-// 10 rounds is the wire contract; the count is a parameter because 7 already pass every statistical
-// test.
-template <int rounds = 10>
+inline constexpr int kPhiloxRounds = 10;  // as the wire prescribes
+
 constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
@@ -31,7 +30,7 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   auto c3 = counter[3];
   auto k0 = key[0];
   auto k1 = key[1];
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
     const std::uint64_t product0 = kMultiplier0 * c0;
     const std::uint64_t product1 = kMultiplier1 * c2;
     c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ k0;
@@ -51,7 +50,7 @@ constexpr PhiloxKey philox_key(std::uint64_t seed) {
 // 64 uniform bits for counter (a, b, c, d): output words 0 (low half) and 1 (high half).
 constexpr std::uint64_t keyed_hash(std::uint64_t seed, std::uint32_t a, std::uint32_t b,
                                    std::uint32_t c, std::uint32_t d) {
-  const PhiloxCounter words = philox<10>({a, b, c, d}, philox_key(seed));
+  const PhiloxCounter words = philox({a, b, c, d}, philox_key(seed));
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/exit_stop.h"
+#include "base/per_process.h"
 
 namespace leeway {
 namespace {
@@ -32,26 +33,16 @@ std::atomic<int> threads_left{-1};
 
 // Threads of one process. A forked child has none of its parent's threads.
 struct Running {
-  const pid_t process = ::getpid();
   std::mutex mutex;
   std::condition_variable ended;
   std::list<std::pair<std::thread::id, std::stop_source>> threads;
-  bool over = false;  // the process is ending
-  Running* parents = nullptr;
+  bool over = false;                        // the process is ending
   std::vector<std::shared_ptr<void>> left;  // handles of threads that exist only in the parent
 };
 
-// Returns this process's threads. The object is never destroyed. A forked child does not use the
-// parent's object, because another thread may have held its lock.
 Running& running() {
-  static std::atomic<Running*> current{new Running};
-  Running* known = current.load();
-  while (known->process != ::getpid()) {
-    auto made = std::make_unique<Running>();
-    made->parents = known;
-    if (current.compare_exchange_strong(known, made.get())) known = made.release();
-  }
-  return *known;
+  static PerProcess<Running> of_process;
+  return of_process.get();
 }
 
 // Returns a text with the smallest limit of this process's control groups; an empty one if none has
@@ -227,7 +218,7 @@ void end_threads() {
   };
   std::vector<std::stop_source> asked = others();
   lock.unlock();
-  // May call functions that other rooms registered.
+  // The lock is free here, because a stop may call functions that other rooms registered.
   for (std::stop_source& one : asked) one.request_stop();
   lock.lock();
   here.ended.wait_for(lock, kExitTime, [&] { return others().empty(); });

@@ -16,10 +16,10 @@ namespace leeway {
 
 class Thread {
  public:
-  // Runs on the new thread. Returns soon after a stop is requested.
+  // Work runs on the new thread, and must return soon after a stop is requested.
   using Work = std::function<void(const std::stop_token&)>;
 
-  // Has no thread.
+  // Makes an object without a thread.
   Thread() = default;
   // `purpose`: for the error's text, as in "no thread can be had to <purpose>". Returns
   // kResourceExhausted if the system has no thread, kCancelled if the process is ending.
@@ -49,8 +49,8 @@ class Thread {
   std::shared_ptr<State> state_;
 };
 
-// Runs all tasks at the same time, as far as the system gives threads, and the last one on this
-// thread. Returns when all have returned.
+// Runs all tasks at the same time: the last one on this thread, and the others on threads of their
+// own, as far as the system gives them. Returns when all tasks have returned.
 void run_together(const char* purpose, const std::vector<std::function<void()>>& tasks);
 
 // Runs the task on a thread that nobody joins, or on this one if no thread can be had.

@@ -27,4 +27,8 @@ struct Instant {
   static constexpr Instant infinite_future() { return {INT64_MAX / 2}; }
 };
 
+constexpr double to_seconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e9;
+}
+
 }  // namespace leeway

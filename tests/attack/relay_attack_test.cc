@@ -236,9 +236,8 @@ class BadRelay {
 };
 
 bool is_path_message(const Bytes& inner) {
-  seal::Refusal refusal{};
-  const auto header = seal::decode_header(inner, refusal);
-  return header && header->path_message;
+  seal::Header header;
+  return seal::decode_header(inner, header) == seal::Refusal::none && header.path_message;
 }
 
 class RelayThatIsBad : public ::testing::Test {

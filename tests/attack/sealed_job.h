@@ -201,8 +201,8 @@ class SealedJob {
     std::optional<Instant> next;
     if (!flights_.empty()) next = Instant{flights_.begin()->first};
     for (const auto& process : members_) {
-      const auto wake = process->node.next_wake();
-      if (wake && (!next || *wake < *next)) next = wake;
+      const Instant wake = process->node.next_wake();
+      if (wake < next.value_or(Instant::infinite_future())) next = wake;
     }
     return next;
   }

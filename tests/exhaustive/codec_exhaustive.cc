@@ -139,37 +139,6 @@ bool check_bfloat16() {
   return line.finish();
 }
 
-// Checks power-of-two scales of all positive finite floats: the largest not above, and the smallest
-// not below.
-bool check_scales() {
-  Line line("e8m0");
-  line.compared("definition", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
-                  std::uint64_t wrong = 0;
-                  for (std::uint32_t bits = std::max(begin, 1u);
-                       bits < std::min(end, kInfinityBits); ++bits) {
-                    const double x = from_bits(bits);
-                    const int below = std::max(std::ilogb(x), -127);
-                    const bool above = std::ldexp(1.0, below) < x;
-                    wrong += e8m0_floor(from_bits(bits)) != below + 127;
-                    wrong += e8m0_ceil(from_bits(bits)) != below + 127 + (above ? 1 : 0);
-                  }
-                  return wrong;
-                }));
-#ifdef LEEWAY_HAVE_CUDA_FLOATS
-  line.compared("CUDA", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
-                  std::uint64_t wrong = 0;
-                  for (std::uint32_t bits = std::max(begin, 1u);
-                       bits < std::min(end, kInfinityBits); ++bits) {
-                    const float x = from_bits(bits);
-                    wrong += e8m0_floor(x) != cuda_e8m0_floor(x);
-                    wrong += e8m0_ceil(x) != cuda_e8m0_ceil(x);
-                  }
-                  return wrong;
-                }));
-#endif
-  return line.finish();
-}
-
 int dump(std::string_view name) {
   for (const ElementTable& table : element_tables()) {
     if (table.name != name || !table.rounded_to_nearest) continue;
@@ -189,7 +158,6 @@ int check_everything() {
   bool right = check_elements();
   right &= check_halves();
   right &= check_bfloat16();
-  right &= check_scales();
   std::printf("%s\n", right ? "all equal" : "DIFFERENT");
   return right ? 0 : 1;
 }

@@ -10,6 +10,7 @@
 #include "base/contracts.h"
 #include "codec/codec.h"
 #include "codec/scaled.h"
+#include "codec/scaled_layout.h"
 #include "codec_input.h"
 
 using namespace leeway;

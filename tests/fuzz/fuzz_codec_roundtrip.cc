@@ -13,6 +13,7 @@
 #include "codec/codec.h"
 #include "codec/rotation.h"
 #include "codec/scaled.h"
+#include "codec/scaled_layout.h"
 #include "codec_input.h"
 #include "error_bound.h"
 

@@ -30,7 +30,7 @@ struct Memory {
     const std::string name = "leeway-fuzz-" + std::to_string(::getpid());
     ours = Segment::create(kSharedMemoryFolder, name, kRingBytesMin).value();
     peers = Segment::open(kSharedMemoryFolder, name).value();
-    Segment::remove_name(kSharedMemoryFolder, name);
+    MemoryFile::remove_name(kSharedMemoryFolder, name);
   }
   Segment ours;
   Segment peers;
@@ -113,7 +113,7 @@ class Scene {
 
   void put(StepInput& input) {
     const bool broken = writer_.broken();
-    const std::size_t bytes = 1 + input.get<std::uint16_t>() % kRingTrainBytesMax;
+    const std::size_t bytes = 1 + input.get<std::uint16_t>() % kTrainBytesMax;
     const Slice slice{payload_.data(), bytes};
     const bool taken = writer_.put({1, kDatagramMax, bytes, {&slice, 1}});
     LEEWAY_ASSERT(!broken || !taken);
@@ -139,7 +139,7 @@ class Scene {
   RingWriter writer_;
   std::array<Received, kOut> out_;
   std::vector<std::byte> copies_;
-  std::vector<std::byte> payload_ = std::vector<std::byte>(kRingTrainBytesMax);
+  std::vector<std::byte> payload_ = std::vector<std::byte>(kTrainBytesMax);
   std::vector<std::size_t> scribbled_;
   std::size_t put_ = 0;
   unsigned sum_ = 0;

@@ -1,6 +1,6 @@
 // Does the kernel's netem lose packets as link/ does? Reads what netem did to a long sequence of
 // packets in each case and holds its loss ratio, autocorrelation and burst lengths against theory
-// (link/loss_theory.h) and against this simulator's own model with the same parameters.
+// (support/loss_theory.h) and against this simulator's own model with the same parameters.
 // tools/dev/netem_parity makes the sequences and runs this.
 //
 //   netem_parity --cases            one case a line: name, then the words after `netem` of tc
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "link/loss_model.h"
-#include "link/loss_theory.h"
+#include "support/loss_theory.h"
 
 namespace leeway::sim {
 namespace {

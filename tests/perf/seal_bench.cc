@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "seal/aead.h"
 #include "seal/associations.h"
 #include "seal/ipsec_mb.h"
-#include "seal/openssl_aead.h"
 
 using namespace leeway;
 
@@ -113,7 +113,8 @@ std::vector<Suite> suites() {
       {"aes-128-gcm", "OpenSSL", openssl(seal::AeadKind::aes_128_gcm)},
       {"chacha20-poly1305", "OpenSSL", openssl(seal::AeadKind::chacha20_poly1305)}};
   if (!seal::ipsec_mb_version().empty())
-    all.insert(all.begin(), {"aes-128-gcm", "IPsec-MB", seal::make_ipsec_mb_aes_gcm});
+    all.insert(all.begin(),
+               {"aes-128-gcm", "IPsec-MB", [](bool) { return seal::make_ipsec_mb_aes_gcm(); }});
   return all;
 }
 

@@ -22,6 +22,7 @@
 #include "base/philox.h"
 #include "estimate/drift.h"
 #include "sim/measurement.h"
+#include "support/drift_forms.h"
 #include "support/engine_group.h"
 #include "wire/packet.h"
 
@@ -310,14 +311,14 @@ class ReplicaBroadcastAgeCap : public ::testing::TestWithParam<std::uint32_t> {}
 INSTANTIATE_TEST_SUITE_P(AgeMax, ReplicaBroadcastAgeCap, ::testing::Values(1, 2, 4));
 
 // A block of age age_max that misses once more is repaired in the same broadcast: the refresh of
-// drift.h at age_max + 1.
+// drift_forms.h at age_max + 1.
 TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate) {
   constexpr double kLoss = 0.4;
   const std::uint32_t age_max = GetParam();
   const WalkSamples samples =
       Walk({.faults = faults_of(kLoss), .age_max = age_max, .batches = 30}).run();
   EXPECT_EQ(samples.age_max_seen, age_max);
-  const double repaired = estimate::refresh_rate(kLoss, age_max + 1);
+  const double repaired = estimate::testing::refresh_rate(kLoss, age_max + 1);
   const std::string cap = "age_max " + std::to_string(age_max);
   testing::print_header("part of all blocks per broadcast");
   expect_matches(cap + ": repaired", samples.repaired, repaired, 0.05 * repaired);
@@ -367,7 +368,7 @@ TEST(ReplicaBroadcastBursts, OfWholeBroadcastsFollowTheGilbertForms) {
     return outages.passes(from, to, datagram);
   };
   const WalkSamples samples = walk.run();
-  const estimate::DriftModel model = estimate::burst_drift(kLoss, kBurst);
+  const estimate::DriftModel model = estimate::testing::burst_drift(kLoss, kBurst);
   testing::print_header("links down for 4 broadcasts on average");
   expect_matches(at(kLoss, "versions differ"), samples.differ, model.differ, 0.05 * model.differ);
   expect_matches(at(kLoss, "pair, from steps"), samples.pair, model.pair.variance,

@@ -89,8 +89,9 @@ std::optional<Instant> EngineGroup::next_event() const {
   std::optional<Instant> next;
   if (!flights_.empty()) next = Instant{flights_.begin()->first};
   for (const Node& node : nodes_) {
-    const auto wake = node.frozen ? std::nullopt : node.engine->next_wake();
-    if (wake && (!next || *wake < *next)) next = wake;
+    if (node.frozen) continue;
+    const Instant wake = node.engine->wake_at();
+    if (wake < next.value_or(Instant::infinite_future())) next = wake;
   }
   return next;
 }

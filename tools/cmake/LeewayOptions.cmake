@@ -56,7 +56,7 @@ foreach(sanitizer IN LISTS LEEWAY_SANITIZE)
   target_link_options(leeway_settings INTERFACE -fsanitize=${sanitizer})
 endforeach()
 if(LEEWAY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # gcc allows types of anonymous namespaces as members in the main file alone, and a unity file is no source's own.
+  # gcc warns of members whose types are in an anonymous namespace of an included file, and a unity file includes sources.
   target_compile_options(leeway_settings INTERFACE -Wno-subobject-linkage)
 endif()
 if(LEEWAY_BUILD_FUZZERS)  # the library tells the fuzzer which of its branches an input reached

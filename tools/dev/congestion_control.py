@@ -45,7 +45,7 @@ def describe(controls):
 
 
 def loopback_route(control):
-    """The words behind `ip` that give 127.0.0.1 a control. The route is the kernel's own, told once more."""
+    """Returns the arguments of `ip` that give 127.0.0.1 a control. Otherwise the route stays the kernel's own."""
     return ["route", "replace", "local", "127.0.0.1", "dev", "lo", "proto", "kernel", "scope", "host", "src", "127.0.0.1",
             "table", "local", "congctl", control]
 

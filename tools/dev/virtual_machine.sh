@@ -10,7 +10,7 @@ vm_kernel=build/vm/kernel  # unpacked, never installed; kept until somebody dele
 
 vm_note() { echo "$*" >&2; }
 
-# Which programs this machine lacks, of those that every virtual machine needs and those named; a line each.
+# Prints the programs that this machine lacks, a line each, of those that every virtual machine needs and those named.
 vm_lacks() {
   local program
   for program in qemu-system-x86_64 busybox cpio depmod modprobe dpkg-deb "$@"; do
@@ -68,7 +68,7 @@ vm_begin() {
   install -m 755 "${BASH_SOURCE[0]%/*}/guest_init" "$vm_root/init"
 }
 
-# Files and, of programs and libraries, what they are linked with: to the same places in the machine.
+# Copies files to the same places in the machine, with the libraries that programs and libraries link.
 vm_copy() {
   local file
   for file in "$@" $(ldd "$@" 2>/dev/null | grep -o '/[^ :]*'); do
@@ -76,7 +76,7 @@ vm_copy() {
   done
 }
 
-# Programs by name, as the shell would find them.
+# Copies programs by name, as the shell would find them.
 vm_copy_programs() {
   local name path
   for name in "$@"; do
@@ -85,7 +85,7 @@ vm_copy_programs() {
   done
 }
 
-# Kernel modules, and what they need, which the machine loads before it runs anything, in this order.
+# Copies kernel modules and what they need. The machine loads them, in this order, before it runs anything.
 vm_modules() {
   local module file there
   for module in "$@"; do

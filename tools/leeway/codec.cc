@@ -19,6 +19,7 @@
 #include "codec/text_table.h"
 #include "commands.h"
 #include "exit_code.h"
+#include "format.h"
 #include "text_file.h"
 
 namespace leeway::tools {
@@ -27,7 +28,7 @@ namespace {
 constexpr std::size_t kListSamples = std::size_t{1} << 18;
 constexpr std::size_t kPlainWidth = 80;  // columns of drawings that do not go to a terminal
 
-// Text for people, unless the JSON asks for standard output.
+// Prints the text, unless the JSON goes to standard output. Returns the exit code.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {
   if (json_path != "-") std::fputs(text.c_str(), stdout);
   if (json_path.empty()) return 0;
@@ -47,8 +48,8 @@ int run_bench(const codecs::BenchArguments& arguments) {
   codecs::ProgressLine line(stderr);
   const auto rows = codecs::measure_bench(
       *settings, [&line](std::size_t done, std::size_t total, const codecs::BenchRow& next) {
-        line.show(codecs::cell("measuring %zu of %zu: %s on %s, %zu KiB", done + 1, total,
-                               next.codec.c_str(), next.target.c_str(), next.bytes >> 10));
+        line.show(format("measuring %zu of %zu: %s on %s, %zu KiB", done + 1, total,
+                         next.codec.c_str(), next.target.c_str(), next.bytes >> 10));
       });
   line.show("");
   const codecs::Machine machine = codecs::this_machine();

@@ -14,7 +14,7 @@
 
 namespace leeway::tools {
 
-// One at a time.
+// At most one exists at a time.
 class Farewell {
  public:
   Farewell();

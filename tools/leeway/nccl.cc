@@ -99,7 +99,8 @@ int start(const Arguments& arguments) {
   }
   if (arguments.net) {
     ::setenv("NCCL_NET_PLUGIN", file.c_str(), 1);
-    // Otherwise NCCL fails: it must not use another network by accident.
+    // With this variable NCCL fails without the plugin. It must not use another network by
+    // accident.
     ::setenv("NCCL_NET", "Leeway", 1);
   } else {
     const char* const others = std::getenv("LD_PRELOAD");

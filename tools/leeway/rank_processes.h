@@ -13,7 +13,7 @@ namespace leeway::tools {
 // A variable in every rank's environment: the process id of its launcher.
 inline constexpr const char* kLauncherVariable = "LEEWAY_LAUNCHER_PID";
 
-// Another one each time.
+// Returns another id at each call.
 std::string random_run_id();
 
 struct RankCommand {

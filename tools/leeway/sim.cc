@@ -12,7 +12,7 @@
 #include "sim/arguments.h"
 #include "sim/command.h"
 #include "sim/merge_command.h"
-#include "sim/shard_option.h"
+#include "sim/shard.h"
 #include "sim/swarm_command.h"
 #include "sim/trace_command.h"
 #ifdef LEEWAY_SIM_GPT

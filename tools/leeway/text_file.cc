@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace leeway::tools {
 
@@ -13,6 +14,15 @@ Status write_text(const std::string& path, const std::string& text) {
   const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
   if (written && closed) return Status();
   return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(),
+                       std::strerror(errno));
+}
+
+Status check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return Status();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
+                                                             std::fclose);
+  if (file) return Status();
+  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
                        std::strerror(errno));
 }
 

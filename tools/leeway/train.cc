@@ -6,9 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -116,17 +114,6 @@ void add_training_options(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command.add_option("--json", a.json_path,
                      "Also write the result to this file (- for standard output)");
-}
-
-// Checks that the path can be written to, so that a minute of training does not end at a folder
-// that does not exist. Leaves the content of an existing file alone.
-Status check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return Status();
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
-                                                             std::fclose);
-  if (file) return Status();
-  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
-                       std::strerror(errno));
 }
 
 Result<Corpus> load_corpus(const Settings& settings) {

@@ -35,7 +35,7 @@
 namespace leeway::lab {
 namespace {
 
-// This machine does not permit it; the same code as tools/vm_test.
+// Exit code if this machine does not permit namespaces; tools/vm_test has the same one.
 constexpr int kExitNotPermitted = 77;
 constexpr int kExitBehind = 78;  // --strict, and the laboratory fell behind its own clock
 constexpr char kEnd = 'e';       // the ranks have ended, and the report is due

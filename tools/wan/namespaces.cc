@@ -124,7 +124,7 @@ bool take_trains(int device) {
          ::ioctl(device, TUNSETOFFLOAD, kTakesTcp) == 0;
 }
 
-// In the namespace that the caller is in.
+// Opens a device in the caller's namespace.
 Result<int> open_device() {
   const int device = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (device < 0) return refuse("/dev/net/tun");
@@ -137,7 +137,7 @@ Result<int> open_device() {
   return status;
 }
 
-// Run where the caller is. Its own words say what is wrong.
+// Runs a program in the caller's namespace. The program's own messages say what is wrong.
 Status run_program(std::vector<std::string> words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -162,7 +162,7 @@ Status choose_congestion_control(std::uint32_t rank, const std::string& name) {
                        status.c_str());
 }
 
-// The caller is in the rank's namespace.
+// Makes the rank's device. The caller is in the rank's namespace.
 Result<int> make_device(std::uint32_t rank, const DeviceOptions& options) {
   // Only IPv4 is carried. Without this the kernel would look for IPv6 neighbours on every device.
   write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");

@@ -31,15 +31,16 @@ struct DeviceOptions {
   std::string congestion_control;   // of TCP; empty: the kernel's default
 };
 
-// Afterwards the caller is in its own namespace again. kUnavailable where this machine does not
-// permit it, with the reason. Without root it makes a user namespace first, where that is allowed.
+// Makes the namespaces, and returns to the caller's own. Returns kUnavailable, with the reason, if
+// this machine does not permit it. Without root it makes a user namespace first, where that is
+// allowed.
 Result<std::vector<RankNetwork>> make_namespaces(std::uint32_t ranks, const DeviceOptions& options);
 
-// The calling thread is in the namespace from now on.
+// Moves the calling thread into the namespace.
 Status enter_namespace(int namespace_fd);
 
-// Packets that the devices lost because nobody took them in time. Leaves the caller in one of the
-// namespaces.
+// Returns how many packets the devices lost because nobody took them in time. Leaves the caller in
+// one of the namespaces.
 std::uint64_t device_drops(const std::vector<RankNetwork>& networks);
 
 }  // namespace leeway::lab

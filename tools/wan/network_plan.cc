@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/read_number.h"
 #include "quantity.h"
 #include "scenario/parse.h"
 #include "topology/topology.h"
@@ -28,11 +29,11 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
-// What all lines have in common. If two of them follow each other between sites, each has half of
-// the delay, and loses so much that both together lose the given share.
+// Properties that all lines have. If two lines follow each other between sites, each has half of
+// the delay, and a loss with which both together lose the given share.
 struct Line {
   std::optional<double> rate_mbps;
-  std::string queue;  // of the schema
+  std::string queue;  // in the scenario's schema, as the next two
   std::string loss;
   std::string delay;
 
@@ -44,7 +45,7 @@ struct Line {
   }
 };
 
-// A queue given in bytes, or in time at the line's rate.
+// Reads a queue given in bytes, or in time at the line's rate.
 Result<std::uint64_t> bytes_or_time(const std::string& text, double rate_mbps) {
   if (const auto bytes = parse_bytes(text); bytes.ok()) return *bytes;
   const auto ms = parse_time_ms(text);
@@ -259,8 +260,7 @@ Result<PathMtu> parse_path_mtu(const std::string& text) {
   std::string_view rest = text;
   if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
     std::uint32_t rank = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + colon, rank);
-    if (error != std::errc() || end != rest.data() + colon || colon == 0) {
+    if (!read_number(rest.substr(0, colon), rank)) {
       return Status::error(StatusCode::kInvalidArgument, "--path-mtu: '%.*s' is not a rank",
                            static_cast<int>(colon), rest.data());
     }

@@ -44,8 +44,8 @@ Result<std::string> scenario_text(const NetworkArguments& arguments);
 // that they name.
 Result<sim::scenario::Scenario> plan_network(const NetworkArguments& arguments);
 
-// Limit on packets; a longer one is dropped on its way: "1300"; "1300@5s": from 5 s on;
-// "2:1300@5s": on the ways from and to rank 2.
+// Limit on the length of packets; a longer one is dropped on its way: "1300"; "1300@5s": from 5 s
+// on; "2:1300@5s": on the ways from and to rank 2.
 struct PathMtu {
   std::uint32_t bytes = 0;
   std::int64_t from_ns = 0;

@@ -38,7 +38,7 @@ class PacketLoop : public PacketSink {
   // Writes the packets that are due to the devices.
   void deliver_due(Wan& wan);
   void write_trains(std::uint32_t rank);
-  // What a device had: nothing; packets, all of which were taken; more than a batch.
+  // What was found at a device: nothing; packets, all of which were taken; more than a batch.
   enum class Found : std::uint8_t { nothing, some, more };
   Found take_batch(Wan& wan, std::uint32_t rank);
   Found take_all(Wan& wan);

@@ -20,7 +20,8 @@ class TimeHistogram {
   }
   std::uint64_t total() const { return total_; }
   std::int64_t max_ns() const { return max_ns_; }
-  // The upper end of the class below which this share of the times lies; 0 if there are none.
+  // Returns the upper end of the class below which this share of the times lies, or 0 if there are
+  // no times.
   std::int64_t quantile_ns(double share) const;
   // Number of times in classes that begin at `ns` or later.
   std::uint64_t count_from(std::int64_t ns) const;

@@ -12,7 +12,7 @@ namespace leeway::lab {
 struct LabReport {
   WanCounters counters;
   std::vector<LinkReport> links;
-  std::uint64_t under_way = 0;  // at the end
+  std::uint64_t under_way = 0;  // packets, at the end
   Precision precision;
 };
 

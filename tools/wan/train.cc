@@ -18,7 +18,7 @@ constexpr std::size_t kTrainPacketsMax = 64;
 
 constexpr std::uint32_t kFin = 1, kPush = 8, kAck = 16, kCongestionWindowReduced = 128;
 
-// In a TCP header.
+// Offsets in a TCP header.
 constexpr std::size_t kSequence = 4, kAcknowledged = 8, kFlags = 13, kWindow = 14, kUrgent = 18;
 
 std::uint32_t tcp_flags(ByteSpan packet, const Transport& transport) {
@@ -29,8 +29,8 @@ void set_tcp_flags(std::span<std::byte> packet, const Transport& transport, std:
   packet[transport.begin + kFlags] = static_cast<std::byte>(flags);
 }
 
-// Lengths and checksums of a packet whose size has changed. The transport's checksum is left to the
-// receiver's kernel, which does not check packets that never were on a wire.
+// Sets the lengths and checksums of a packet whose size has changed. The transport's checksum is
+// left to the receiver's kernel, which does not check packets that never were on a wire.
 void fit_headers(std::span<std::byte> packet, const Transport& transport) {
   set_total_bytes(packet, packet.size());
   if (!transport.tcp) {

@@ -77,20 +77,8 @@ std::vector<LinkReport> Wan::links() const {
   std::vector<LinkReport> links;
   for (sim::LinkId id = 0; id < topology_.links(); ++id) {
     const sim::LinkCounters& counters = network_->link_counters(id);
-    const std::uint64_t offered = counters.offered[0];
-    if (offered == 0) continue;
-    LinkReport link;
-    link.name = topology_.name(id);
-    link.rate_bps = sim::line_rate_bps(topology_.properties(id));
-    link.offered = offered;
-    link.passed = counters.passed[0];
-    link.bytes_passed = counters.bytes_passed;
-    link.queue_full = counters.queue_full;
-    link.queue_early = counters.queue_early;
-    link.random_loss = counters.lost[0] - counters.queue_full - counters.queue_early;
-    link.marked = counters.marked;
-    link.queue_bytes_max = counters.queue_bytes_max;
-    links.push_back(std::move(link));
+    if (counters.offered[0] == 0) continue;
+    links.push_back({topology_.name(id), sim::line_rate_bps(topology_.properties(id)), counters});
   }
   return links;
 }

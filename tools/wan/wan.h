@@ -47,14 +47,14 @@ struct WanCounters {
 struct LinkReport {
   std::string name;
   std::uint64_t rate_bps = 0;  // 0: unlimited
-  std::uint64_t offered = 0;
-  std::uint64_t passed = 0;
-  std::uint64_t bytes_passed = 0;
-  std::uint64_t queue_full = 0;   // dropped, no room in the queue
-  std::uint64_t queue_early = 0;  // dropped by RED or CoDel
-  std::uint64_t random_loss = 0;  // lost by a loss model
-  std::uint64_t marked = 0;       // with "congestion experienced"
-  std::uint64_t queue_bytes_max = 0;
+  sim::LinkCounters counters;  // all packets of the laboratory are of kind 0, Traffic::data
+
+  std::uint64_t offered() const { return counters.offered[0]; }
+  std::uint64_t passed() const { return counters.passed[0]; }
+  // Packets that a loss model lost.
+  std::uint64_t random_loss() const {
+    return counters.lost[0] - counters.queue_full - counters.queue_early;
+  }
 };
 
 class Wan : private sim::PacketReceiver {
@@ -65,25 +65,26 @@ class Wan : private sim::PacketReceiver {
 
   std::uint32_t ranks() const { return topology_.ranks(); }
 
-  // Whether a packet that comes now would wait for the rank's line up anyway. Its departure then
-  // does not depend on when it came. False where ways out have no line in common.
+  // Returns true if a packet that comes now would wait for the rank's uplink anyway. Its departure
+  // then does not depend on when it came. Returns false if the rank's ways out have no line in
+  // common.
   bool line_is_busy(Instant now, std::uint32_t rank) {
     const sim::LinkId line = topology_.uplink(rank);
     return line != sim::kArrived && network_->waiting_bytes(now, line) > 0;
   }
 
-  // A packet came out of a rank's device.
+  // Call it when a packet came out of a rank's device.
   void take(Instant now, std::uint32_t rank, ByteSpan packet);
 
   // Delivers what is due.
   void run_until(Instant now);
 
-  // Nothing is due before this.
+  // Returns a time before which nothing is due.
   Instant next_due() const { return events_.next_not_before(); }
 
   const WanCounters& counters() const { return counters_; }
   std::uint64_t under_way() const { return network_->under_way(sim::Traffic::data); }
-  // Of the links that packets came to.
+  // Returns reports on the links that packets came to.
   std::vector<LinkReport> links() const;
 
  private:

@@ -30,7 +30,7 @@ __all__ = ["ComputeBudget", "DiLoCo", "GradientReducer", "Options", "ReplicaOpti
 
 
 def _load():
-    """The extension for this torch. UnavailableError says how to build it."""
+    """Loads the extension for this torch. Raises UnavailableError, which says how to build it."""
     major, minor = torch.__version__.split(".")[:2]
     try:
         return importlib.import_module(f"._c10d_{major}_{minor}", __name__)
@@ -84,7 +84,7 @@ def _create(options, backend_options, name="leeway"):
 
 
 def register():
-    """Makes "leeway" a backend of torch.distributed. Importing this module has done so."""
+    """Makes "leeway" a backend of torch.distributed. Importing this module does so already."""
     backend = torch.distributed.Backend
     if "leeway" not in backend.backend_list:
         backend.register_backend("leeway", _create, extended_api=True, devices=["cpu", "cuda"])

@@ -5,7 +5,7 @@ import itertools
 
 from .. import ComputeBudget as _Core
 from .. import InvalidArgumentError
-from ._groups import communicator_of
+from ._groups import OnGroup
 
 _COUNTS = ("steps", "planned", "completed", "dropped")
 
@@ -28,7 +28,7 @@ class _Source:
             pass
 
     def take(self):
-        """The next batch; StopIteration where an iterator, or an empty loader, has none."""
+        """Returns the next batch. Raises StopIteration if an iterator, or an empty loader, has none."""
         if self._back:
             self.taken += 1
             return self._back.pop()
@@ -56,7 +56,7 @@ class _Source:
         self._batches = iter(self.loader)
 
 
-class ComputeBudget:
+class ComputeBudget(OnGroup):
     """Gives a step's micro-batches until the planned number or the time is up; each rank decides by itself.
 
         budget = ComputeBudget(micro_batches=16, threshold="auto")
@@ -65,17 +65,16 @@ class ComputeBudget:
                 model(batch).mean().backward()                # gradients add up
             reducer.reduce(weight=budget.weight); opt.step(); opt.zero_grad()
 
-    micro_batches: planned for a step of this rank. threshold: "auto", a time (0.55, "550ms"), or None.
-    compensation: "none", "extra_steps", or "requeue"; with both latter ones steps_due() grows by what was dropped, and with
-        requeue a batch that should_stop() gave up comes first in the next step.
-    process_group: whose ranks take part; any backend. None: all. Or a leeway.Communicator, which this object alone uses.
+    micro_batches: number planned for a step of this rank. threshold: "auto", a time (0.55, "550ms"), or None.
+    compensation: "none", "extra_steps", or "requeue". With the latter two steps_due() grows by what was dropped. With requeue
+        a batch that should_stop() gave up comes first in the next step.
+    process_group: its ranks take part, on any backend. None: all ranks. Or a leeway.Communicator, which this object alone uses.
     options: warm_up_steps, micro_batches_min, normalisation, window_steps, ... of leeway.ComputeBudget.
     All ranks construct it, with the same options but micro_batches, and take the same steps.
     """
 
     def __init__(self, micro_batches, *, threshold="auto", compensation="none", process_group=None, **options):
-        self._communicator = communicator_of(process_group, "budget")
-        self._owns_communicator = self._communicator is not process_group
+        self._join(process_group, "budget")
         self._core = _Core(self._communicator, micro_batches, threshold=threshold, compensation=compensation, **options)
         self._compensation = compensation
         self._normalisation = options.get("normalisation", "realised_weight")
@@ -86,11 +85,11 @@ class ComputeBudget:
         self._before = dict.fromkeys(_COUNTS, 0)  # of all ranks, before this object was resumed
 
     def step(self, loader):
-        """The batches of one step. A loader goes on where the step before ended, and starts again, as its next epoch, at its
-        end; an iterator (iter(loader)) ends, and the last step with it.
+        """Returns the batches of one step. A loader goes on where the previous step ended, and begins its next epoch when it is
+        used up. An iterator (iter(loader)) ends, and the last step ends with it.
 
-        Batches that time left no room for were not read, and come next. Leaving the loop early gives up the batch that runs:
-        leave before its backward pass.
+        Batches for which no time was left have not been read, and come next. To leave the loop early gives up the batch that
+        runs, so leave it before the backward pass.
         """
         if self._source is None or self._source.loader is not loader:
             self._source = _Source(loader)
@@ -117,25 +116,25 @@ class ComputeBudget:
             self._completed += 1
 
     def _end_step(self):
-        # The core can only end a step that is over for it, so it counts what is asked for here as completed.
+        # The core ends a step only after all of its micro-batches, so it counts those that are asked for here as completed.
         if not self._stopped:
             self._counted = False
             while self._core.next_micro_batch():
                 pass
 
     def should_stop(self):
-        """Between forward and backward. True: time is up; leave the loop, and the batch that runs does not count."""
+        """Call it between forward and backward. True: time is up. Then leave the loop; the batch that runs does not count."""
         self._stopped = self._stopped or self._core.should_stop()
         return self._stopped
 
     @property
     def completed(self):
-        """Micro-batches of the step that was over last."""
+        """Number of micro-batches that the last finished step completed."""
         return self._completed
 
     @property
     def weight(self):
-        """For reduce() and step(weight=): the units of work behind the gradient of the step that was over last."""
+        """For reduce() and step(weight=): the units of work behind the gradient of the last finished step."""
         if self._counted or self._normalisation == "fixed_maximum":
             return self._core.weight
         return float(self._completed)
@@ -147,11 +146,11 @@ class ComputeBudget:
 
     @property
     def threshold(self):
-        """In force, seconds; infinity: none."""
+        """The threshold in force, in seconds; infinity if there is none."""
         return self._core.threshold
 
     def statistics(self):
-        """A leeway.ComputeStatistics, since construction."""
+        """Returns a leeway.ComputeStatistics of the time since construction."""
         return self._core.statistics()
 
     def synchronize(self):
@@ -163,8 +162,8 @@ class ComputeBudget:
         return {name: self._before[name] + getattr(new, name) for name in _COUNTS}
 
     def steps_due(self, steps_planned):
-        """Steps still to run, those before a resume included, so that the ranks complete as many micro-batches as
-        `steps_planned` steps plan. The same on all ranks; exact after synchronize()."""
+        """Returns how many steps are left until the ranks have completed as many micro-batches as `steps_planned` steps plan.
+        Steps before a resume count. The same on all ranks; exact after synchronize()."""
         counts = self._counts()
         due = steps_planned
         if self._compensation != "none" and counts["completed"] > 0:
@@ -173,8 +172,8 @@ class ComputeBudget:
         return max(due - done, 0)
 
     def state_dict(self):
-        """All ranks call it, between steps. Where this rank is in its data, and what all have done. The automatic threshold is
-        not in it: the machines of the next run may be others, and it measures anew."""
+        """All ranks call it, between steps. Returns where this rank is in its data, and what all ranks have done. The automatic
+        threshold is not saved: the next run may have other machines, so it measures anew."""
         self.synchronize()
         place = self._resume_at
         if self._source is not None:
@@ -182,7 +181,7 @@ class ComputeBudget:
         return {"counts": self._counts(), f"rank{self._communicator.rank}": place or (0, 0)}
 
     def load_state_dict(self, state_dict):
-        """Before the first step: the first step's loader is read up to the place that was saved."""
+        """Call it before the first step, whose loader is then read up to the place that was saved."""
         if self._source is not None:
             raise InvalidArgumentError("load_state_dict() comes before the first step")
         place = state_dict.get(f"rank{self._communicator.rank}")
@@ -190,8 +189,3 @@ class ComputeBudget:
             raise InvalidArgumentError(f"the state is not that of rank {self._communicator.rank}: each rank saves its own")
         self._resume_at = tuple(place)
         self._before = {name: int(state_dict["counts"][name]) for name in _COUNTS}
-
-    def close(self):
-        """Leaves the group of ranks."""
-        if self._owns_communicator:
-            self._communicator.close()

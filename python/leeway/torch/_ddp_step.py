@@ -14,7 +14,7 @@ _WHOLE = CollectiveOptions()  # exact
 
 @dataclasses.dataclass(frozen=True)
 class StepReport:
-    """What the buckets of one backward pass came to, as this rank saw it."""
+    """Outcome of the calls for the buckets of one backward pass, as this rank saw it."""
 
     step: int  # from 0
     buckets: int
@@ -24,12 +24,12 @@ class StepReport:
     seconds: float  # from the first bucket's call to the last one's end
     bytes_sent: int
     deadline_cut: int  # buckets that the deadline ended
-    elements_missing: int  # of the results, that did not come here from their owners in time
-    repaired: int  # buckets of which some rank lacked a part, and all took another rank's; 0 without keep_equal
+    elements_missing: int  # elements of results that did not come from their owners in time
+    repaired: int  # buckets that some rank lacked in part, so that all took one rank's; 0 without keep_equal
 
 
 class _All:
-    """Calls under way: act(error) once, when the last of them has ended and end() was called for the rest."""
+    """Counts calls under way. Calls act(error) once, when every added call has ended and end() was called once more."""
 
     def __init__(self, act):
         self._act, self._open, self._error, self._lock = act, 1, None, threading.Lock()
@@ -59,16 +59,16 @@ class _Bucket:
         self.step.all.end(error)
 
     def value(self, ended):
-        """What DDP gets, when its step has ended."""
+        """Returns what DDP gets when the step has ended."""
         gradient = self.gradient
-        # The report is all that is looked at later.
+        # Only the report is used later.
         self.step = self.gradient = self.result = self.after = None
         ended.value()
         return gradient
 
 
 class Step:
-    """add() its buckets, then close(). Their futures are done together, when ranks have agreed; DDP waits for all at once."""
+    """One backward pass: add() its buckets, then close(). Their futures are done together, when the ranks have agreed."""
 
     def __init__(self, number, communicator, keep_equal):
         self.number, self.begun, self.ended, self.done = number, time.perf_counter(), None, False
@@ -79,18 +79,19 @@ class Step:
         self._over = threading.Event()
 
     def add(self, work, gradient, result, lossy, after=None):
-        """The future of a bucket whose call is in flight on `result`. after(): what is to do when the result stands."""
+        """Returns the future of a bucket whose call is in flight on `result`. after() is called when the result is final."""
         bucket = _Bucket(self, gradient, result, after)
         self._buckets.append(bucket)
         self._lossy |= lossy
         self.all.add()
         when_done(work, bucket.ended)
-        # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
+        # DDP reads the future in C++, where a failed future that Python made has the exception as its value. then() makes one
+        # that fails there, too.
         return self._end.then(bucket.value)
 
     def close(self):
         self.all.end()
-        # DDP waits for futures at the end of backward(), deaf to Ctrl-C. What is queued before that waits first.
+        # At the end of backward() DDP waits for futures and ignores Ctrl-C. A callback queued here waits before that.
         if torch._C._current_graph_task_id() != -1:
             torch.autograd.Variable._execution_engine.queue_callback(self._over.wait)
 

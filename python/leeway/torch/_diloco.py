@@ -1,4 +1,4 @@
-"""DiLoCo: ranks train by themselves, and an outer optimizer follows the mean of what they have moved every some hundred steps."""
+"""DiLoCo: each rank trains by itself. Every few hundred steps an outer optimizer follows the mean of how far they have moved."""
 
 import zlib
 
@@ -6,15 +6,15 @@ import torch
 
 from .. import CollectiveOptions, DeadlineExceededError, InvalidArgumentError
 from ._flat import Layout, trainable
-from ._groups import communicator_of, repaired_later
+from ._groups import OnGroup, repaired_later
 
 
 class _Fragment:
-    """Some of the parameters: what all ranks agreed on last, and how far this rank has moved from it."""
+    """A part of the parameters: the values that all ranks agreed on last, and how far this rank has moved from them."""
 
     def __init__(self, parameters, offset, outer, error_feedback):
         self.offset = offset  # inner steps modulo `every` at which its outer step is due
-        self.begun = 0        # inner steps at which its last one began
+        self.begun = 0        # number of inner steps at which its last outer step began
         self.local = parameters
         layout = Layout(parameters)
         self.agreed, self.moved = layout.zeros(), layout.zeros()
@@ -48,7 +48,7 @@ class _Fragment:
                 local.lerp_(agreed.to(local.dtype), 1 - mix)
 
 
-class DiLoCo:
+class DiLoCo(OnGroup):
     """Every `every` inner steps the ranks average how far they have moved, and an outer optimizer steps by that.
 
         with DiLoCo(model, inner=opt, outer=lambda ps: torch.optim.SGD(ps, lr=.7, momentum=.9, nesterov=True), every=100,
@@ -56,23 +56,24 @@ class DiLoCo:
             for batch in loader: train_step(batch)            # calls opt.step()
 
     As a context it counts inner.step() by itself, and ends with synchronize(); else call step() after each inner step.
-    model: a Module or parameters, of any real floating types in host memory; all ranks begin with rank 0's values.
+    model: a Module or parameters, of any real floating types in host memory. All ranks begin with rank 0's values.
     inner: the optimizer of the model's parameters; every rank has its own.
     outer: gets float32 parameters and returns the optimizer for them; every rank runs the same steps on the same bits.
     every: inner steps between two outer ones.
     delivery: leeway.exact(), bounded() or best_effort(), of the contributions. The mean travels back exactly, so all ranks
         stay bitwise equal. None: exact.
     codec: how contributions and mean travel: "native", "nvfp4", "fp8_e4m3_block", ...
-    fragments: the parameters are cut into so many parts of about equal size, whose outer steps come at even distances.
+    fragments: number of parts, of about equal size, into which the parameters are cut. Their outer steps are evenly spaced.
     delay: inner steps for which a fragment's mean is on its way while training goes on; below `every`.
-    mix: what part of its own parameters a rank keeps when a mean comes in, 0 to below 1. None: 0, and 0.5 where delay is
+    mix: share of its own parameters that a rank keeps when a mean comes in, 0 to below 1. None: 0, and 0.5 where delay is
         not 0 (Streaming DiLoCo, arXiv 2501.18512).
     error_feedback: what the codec's rounding left out of a contribution is added to the next.
-    process_group: whose ranks take part; any backend. None: all. Or a leeway.Communicator.
+    process_group: its ranks take part, on any backend. None: all ranks. Or a leeway.Communicator.
     options: further fields of CollectiveOptions.
 
-    All ranks take the same number of inner steps. In a context one that a torch.amp.GradScaler skips counts, too. `weight`, to
-    be set at any time, is the amount of work (tokens, say) behind this rank's contributions; 0 counts for nothing. `reports` are the leeway.Reports of the last outer step of each fragment.
+    All ranks take the same number of inner steps. In a context a step that a torch.amp.GradScaler skips counts, too. `weight`,
+    which may be set at any time, is the amount of work (tokens, say) behind this rank's contributions; 0 counts for nothing.
+    `reports` are the leeway.Reports of the last outer step of each fragment.
     """
 
     def __init__(self, model, inner, outer, *, every, delivery=None, codec="native", fragments=1, delay=0, mix=None,
@@ -107,8 +108,7 @@ class DiLoCo:
         with torch.no_grad():
             self._fragments = [_Fragment(part, (number + 1) * every // fragments % every, outer, error_feedback)
                                for number, part in enumerate(_in_parts(parameters, fragments))]
-            self._communicator = communicator_of(process_group, "diloco")
-            self._owns_communicator = self._communicator is not process_group
+            self._join(process_group, "diloco")
             for fragment in self._fragments:
                 fragment.take_agreed()
                 self._communicator.broadcast(fragment.agreed, 0)
@@ -117,7 +117,7 @@ class DiLoCo:
     def __enter__(self):
         self._hooks = [self.inner.register_step_post_hook(lambda *_: self.step())]
         if not getattr(self.inner, "_step_supports_amp_scaling", False):
-            # GradScaler then calls step() in any case. A step that it left out would not be counted on this rank alone.
+            # GradScaler then calls step() in any case. If it left a step out, this rank alone would not count it.
             self.inner._step_supports_amp_scaling = True
             self._hooks.append(self.inner.register_step_pre_hook(_unscale))
         return self
@@ -132,7 +132,7 @@ class DiLoCo:
 
     @torch.no_grad()
     def step(self):
-        """After each inner step, where DiLoCo is not used as a context."""
+        """Call it after each inner step if DiLoCo is not used as a context."""
         self.steps += 1
         for number, fragment in enumerate(self._fragments):
             if self._in_flight(fragment) and self.steps >= fragment.begun + self.delay:
@@ -144,8 +144,8 @@ class DiLoCo:
 
     @torch.no_grad()
     def synchronize(self):
-        """Takes an outer step for what was trained since the last one. Then all ranks have the same parameters, as they should
-        for evaluations and at the end."""
+        """Takes an outer step for what was trained since the last one, so that all ranks have the same parameters. Call it before
+        an evaluation and at the end."""
         for number, fragment in enumerate(self._fragments):
             if self._in_flight(fragment):
                 self._finish(number, self.mix)
@@ -174,7 +174,7 @@ class DiLoCo:
         self._fragments[number].apply(mix)
 
     def _receive(self, number):
-        """Waits for the fragment's mean, until all ranks hold the same."""
+        """Waits for the fragment's mean, and until all ranks hold the same one."""
         fragment = self._fragments[number]
         if fragment.received:
             return
@@ -202,14 +202,14 @@ class DiLoCo:
         return mine.item() == 1
 
     def agreed(self):
-        """All ranks call it: whether what they agreed on is the same on all, bit by bit."""
+        """All ranks call it. Returns whether the values that they agreed on are the same on all, bit by bit."""
         values = torch.tensor([zlib.crc32(fragment.agreed.numpy()) for fragment in self._fragments], dtype=torch.int64)
         both = torch.cat([values, -values])
         self._communicator.all_reduce(both, op="max")
         return bool((both[:len(values)] == -both[len(values):]).all())
 
     def state_dict(self):
-        """All ranks call it after the same step. Everything but what the program itself holds: agreed parameters, outer
+        """All ranks call it after the same step. Returns all but what the program itself holds: agreed parameters, outer
         optimizers, and under this rank's key its parameters, its inner optimizer, and means on their way. For torch.save by
         rank, and for torch.distributed.checkpoint."""
         for number, fragment in enumerate(self._fragments):
@@ -247,14 +247,9 @@ class DiLoCo:
             if fragment.received:
                 fragment.moved.copy_(own["received"][i])
 
-    def close(self):
-        """Leaves the group of ranks; the parameters stay as they are."""
-        if self._owns_communicator:
-            self._communicator.close()
-
 
 def _unscale(inner, *_):
-    """What GradScaler does before the step of an optimizer that cannot: divides gradients, and leaves out those with infinities."""
+    """Does GradScaler's work before the step of an ordinary optimizer: divides gradients, or drops all if one had an infinity."""
     if not hasattr(inner, "found_inf"):
         return
     overflowed, scale = float(inner.found_inf) > 0, inner.grad_scale
@@ -268,7 +263,7 @@ def _unscale(inner, *_):
 
 
 def _in_parts(parameters, count):
-    """Runs of parameters, with about equal numbers of elements, none empty."""
+    """Cuts the parameters into runs with about equal numbers of elements, none of them empty."""
     total = sum(p.numel() for p in parameters)
     parts, part, seen = [], [], 0
     for number, parameter in enumerate(parameters):

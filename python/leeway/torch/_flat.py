@@ -4,12 +4,12 @@ import torch
 
 from .. import InvalidArgumentError
 
-# Elements: each parameter begins at a multiple of it, a cache line of float32.
+# Each parameter begins at a multiple of this many elements, a cache line of float32.
 _ALIGNMENT = 16
 
 
 def trainable(parameters):
-    """Those that need gradients, each once, in their order."""
+    """Returns the parameters that need gradients, each once, in their order."""
     found = {id(parameter): parameter for parameter in parameters if parameter.requires_grad}
     if not found:
         raise InvalidArgumentError("there is no parameter that requires a gradient")
@@ -24,7 +24,7 @@ def trainable(parameters):
 
 
 def dense_gradient(parameter):
-    """parameter.grad, or None. InvalidArgumentError where it is sparse."""
+    """Returns parameter.grad, which may be None. Raises InvalidArgumentError if it is sparse."""
     if parameter.grad is not None and parameter.grad.layout != torch.strided:
         raise InvalidArgumentError(f"the gradient of a parameter of shape {tuple(parameter.shape)} is sparse: use layers with "
                                    "sparse=False")
@@ -47,12 +47,12 @@ class Layout:
         return torch.zeros(self.elements, dtype=torch.float32)
 
     def views(self, flat):
-        """One view of `flat` for each parameter, of its shape."""
+        """Returns one view of `flat` for each parameter, with its shape."""
         return [flat[offset:offset + parameter.numel()].view(parameter.shape)
                 for offset, parameter in zip(self.offsets, self.parameters)]
 
     def pieces(self, begin, end):
-        """(number of the parameter, begin, end) for each that lies in [begin, end); counted from `begin`."""
+        """Returns (number of the parameter, first, last) for each that has elements in [begin, end), counted from `begin`."""
         found = []
         for number, (offset, parameter) in enumerate(zip(self.offsets, self.parameters)):
             first, last = max(offset, begin), min(offset + parameter.numel(), end)

@@ -1,4 +1,4 @@
-"""What happens when calls end, and torch.futures.Future for them. A thread does it, which the library wakes by an eventfd."""
+"""Runs what follows the end of a call, and makes torch.futures.Future of calls. The library wakes a thread by an eventfd."""
 
 import contextlib
 import itertools
@@ -15,15 +15,15 @@ _IDLE_MAX = 2
 
 
 class _Completer:
-    """A user's continuation may wait for another call's future. So a thread that runs one has left the place where ends of calls
-    are waited for to another thread, which is begun where none is idle."""
+    """Threads that wait for ends of calls and run users' continuations. A continuation may wait for another call's future. So
+    before a thread runs one, another thread takes over the waiting; it is started if none is idle."""
 
     def __init__(self):
         self._completions = _core._Completions()
         self._waiting = {}
-        self._ended = []  # numbers that are to be served
+        self._ended = []  # numbers of calls that have ended and wait to be served
         self._numbers = itertools.count()
-        self._turn = threading.Lock()  # of the thread that waits for the next end
+        self._turn = threading.Lock()  # held by the thread that waits for the next end
         self._idle, self._counting = 0, threading.Lock()
         self._ready = select.poll()
         self._ready.register(self._completions.fileno(), select.POLLIN)
@@ -46,7 +46,7 @@ class _Completer:
             with self._counting:
                 self._idle -= 1
                 if self._idle == 0:
-                    with contextlib.suppress(RuntimeError):  # the limit of threads: this one comes back
+                    with contextlib.suppress(RuntimeError):  # no more threads can be started: this one comes back
                         self._begin()
             return self._waiting.pop(self._ended.pop(0))
 
@@ -94,7 +94,7 @@ def _complete(work, act):
 
 
 def when_done(work, act):
-    """act(report, None), or act(None, what the call failed with), on a thread of the completer; here if `work` is done already."""
+    """Calls act(report, None), or act(None, error), on a thread of the completer, or here if `work` is done already."""
     if work.done():
         _complete(work, act)
     else:
@@ -102,9 +102,9 @@ def when_done(work, act):
 
 
 def future_of(work, value=None, on_report=None):
-    """A torch.futures.Future that holds `value` once `work` is done; wait() raises what the call failed with.
+    """Returns a torch.futures.Future that holds `value` once `work` is done. Its wait() raises the call's error.
 
-    on_report(report), where given, runs before the future is done. It and the future's callbacks run as in when_done().
+    on_report(report), if given, runs before the future is done. It and the future's callbacks run as in when_done().
     """
     future = torch.futures.Future()
 

@@ -26,7 +26,7 @@ class StoreRendezvous:
         self._store.set(key, value)
 
     def get(self, key, seconds):
-        """The value as soon as there is one, None after `seconds`. It polls: a wait() would hold up the store's other callers."""
+        """Returns the value once there is one, or None after `seconds`. Polls, since a wait() would hold up the store's other users."""
         until = time.monotonic() + seconds
         while not self._store.check([key]):
             if time.monotonic() >= until:
@@ -36,7 +36,7 @@ class StoreRendezvous:
 
 
 def group_of(process_group=None):
-    """The group itself, for None the default one. InvalidArgumentError where there is none, or this rank is not in it."""
+    """Returns the group, or the default one for None. Raises InvalidArgumentError if there is none, or this rank is not in it."""
     if process_group is None:
         if not dist.is_initialized():
             raise InvalidArgumentError("there is no default process group yet: call torch.distributed.init_process_group() "
@@ -52,7 +52,7 @@ def group_of(process_group=None):
 
 
 def communicator_of(process_group=None, purpose="leeway", **options):
-    """A leeway.Communicator whose ranks are those of the group, in the same order. All ranks of the group call it.
+    """Returns a leeway.Communicator whose ranks are those of the group, in the same order. All ranks of the group call it.
 
     They meet in the group's c10d store, under leeway/0/<group>/<purpose>/<n>; n counts the
     communicators of this group and purpose. `options` are those of Communicator.create(). Waits for all ranks.
@@ -68,9 +68,22 @@ def communicator_of(process_group=None, purpose="leeway", **options):
                "communicator_name": f"{name}/{purpose}/{number}"}
     host = os.environ.get("MASTER_ADDR")
     if host and not os.environ.get("LEEWAY_RENDEZVOUS"):
-        # Towards where the local address for data lies; the store carries one small value then.
+        # The local address for data is the one that routes to this host. The store carries one small value then.
         meeting["rendezvous"] = f"[{host}]:0" if ":" in host else f"{host}:0"
     return Communicator.create(**{**meeting, **options})
+
+
+class OnGroup:
+    """An object that works with the ranks of a process group, over a communicator of its own or one that it is given."""
+
+    def _join(self, process_group, purpose):
+        self._communicator = communicator_of(process_group, purpose)
+        self._owns_communicator = self._communicator is not process_group
+
+    def close(self):
+        """Leaves the group of ranks; parameters stay as they are."""
+        if self._owns_communicator:
+            self._communicator.close()
 
 
 def _name_of(group):
@@ -87,6 +100,7 @@ def _store_of(group):
 
 
 def repaired_later(options):
-    """The options for calls after which ranks tell each other what they lack: a lossy call returns what its deadline left."""
+    """Options for calls after which ranks tell each other what they lack. A lossy call then returns what its deadline left,
+    where an exact spread would fail."""
     lossy = str(options.delivery.kind) != "exact" and str(options.spread) == "exact"
     return options.replace(spread="bounded") if lossy else options

@@ -4,7 +4,7 @@ import torch
 
 from .. import CollectiveOptions, InvalidArgumentError
 from ._flat import Layout, dense_gradient, trainable
-from ._groups import communicator_of, repaired_later
+from ._groups import OnGroup, repaired_later
 
 
 class _Bucket:
@@ -24,7 +24,7 @@ class _Bucket:
                 view.copy_(gradient)
 
 
-class GradientReducer:
+class GradientReducer(OnGroup):
     """Averages gradients over ranks from flat buckets, per unit of work: what DropCompute needs, since no rank knows beforehand
     which of its backward passes is the last.
 
@@ -36,9 +36,9 @@ class GradientReducer:
     model: a Module, whose parameters and buffers get rank 0's values, or parameters; float32, float16 or bfloat16. Gradients
         are added in float32, and travel as `codec` says: "bf16", say.
     options: a CollectiveOptions; its delivery, codec and estimator count. None: exact. The ranks' results are bitwise equal.
-    bucket_bytes: of one call; buckets travel at the same time.
+    bucket_bytes: bytes of one call. Buckets travel at the same time.
     error_feedback: what the codec's rounding left out of a gradient is added to the next one.
-    process_group: whose ranks take part; any backend. None: all. Or a leeway.Communicator.
+    process_group: its ranks take part, on any backend. None: all ranks. Or a leeway.Communicator.
     """
 
     def __init__(self, model, options=None, *, bucket_bytes=25 << 20, error_feedback=False, process_group=None):
@@ -56,8 +56,7 @@ class GradientReducer:
                 raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} is {parameter.dtype}: gradients are "
                                            "averaged in float32, for float32, float16 and bfloat16; convert the model")
         self._buckets = [_Bucket(bucket, error_feedback) for bucket in _in_buckets(self._parameters, bucket_bytes)]
-        self._communicator = communicator_of(process_group, "reducer")
-        self._owns_communicator = self._communicator is not process_group
+        self._join(process_group, "reducer")
         self.repeated = 0
         with torch.no_grad():
             for tensor in [*self._parameters, *(module.buffers() if module else ())]:
@@ -101,14 +100,14 @@ class GradientReducer:
         return self._communicator.all_reduce_async(bucket.flat, options, weight=weight, **changes)
 
     def _agree(self, *flags):
-        """Lists of flags, each True where it is on all ranks. Exact: replicated optimizers must do the same."""
+        """Returns the flags, each True if it is True on all ranks. Exact, since replicated optimizers must do the same."""
         counts = [len(part) for part in flags]
         values = torch.tensor([flag for part in flags for flag in part], dtype=torch.uint8)
         self._communicator.all_reduce(values, op="min")
         return [part.bool().tolist() for part in values.split(counts)]
 
     def state_dict(self):
-        """What error feedback still owes; empty without it."""
+        """Returns what error feedback still owes; empty without it."""
         return {f"rank{self._communicator.rank}": [bucket.residual for bucket in self._buckets if bucket.residual is not None]}
 
     @torch.no_grad()
@@ -121,14 +120,9 @@ class GradientReducer:
         for residual, values in zip(mine, saved):
             residual.copy_(values)
 
-    def close(self):
-        """Leaves the group of ranks."""
-        if self._owns_communicator:
-            self._communicator.close()
-
 
 def _in_buckets(parameters, bucket_bytes):
-    """Lists of (number, parameter): the last parameters first, whose gradients are ready first."""
+    """Returns lists of (number, parameter), the last parameters first, because their gradients are ready first."""
     buckets, filled = [], bucket_bytes
     for number, parameter in reversed(list(enumerate(parameters))):
         if filled >= bucket_bytes:

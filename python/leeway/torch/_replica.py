@@ -6,11 +6,11 @@ import torch
 
 from .. import CollectiveOptions, InvalidArgumentError, Replica, ReplicaOptions
 from ._flat import Layout, dense_gradient, trainable
-from ._groups import communicator_of
+from ._groups import OnGroup
 
 
-class ReplicaOptimizer(torch.optim.Optimizer):
-    """Each rank updates its shard of the parameters with an inner optimizer, whose state is so 1/N of the whole.
+class ReplicaOptimizer(OnGroup, torch.optim.Optimizer):
+    """Each rank updates its shard of the parameters with an inner optimizer. So a rank holds 1/N of its state.
 
         opt = ReplicaOptimizer(model.parameters(), lambda ps: torch.optim.AdamW(ps, lr=3e-4), gradients=lossy,
                                parameters=leeway.ReplicaOptions(age_max=8))
@@ -22,9 +22,9 @@ class ReplicaOptimizer(torch.optim.Optimizer):
         and returns an optimizer that treats each element by itself: SGD, Adam, AdamW, but not Muon or LBFGS.
     gradients: a CollectiveOptions; its delivery, codec and estimator count. None: exact.
     parameters: a leeway.ReplicaOptions. None: exact, so that all ranks hold the same bits after each step.
-    clip_norm: the gradient's norm over all parameters and ranks is made this at most; `grad_norm` is what it was.
+    clip_norm: bound to which the gradient's norm over all parameters and ranks is reduced; `grad_norm` is the norm before.
     error_feedback: what the codec's rounding left out of a gradient is added to the next one.
-    process_group: whose ranks take part; any backend. None: all. Or a leeway.Communicator.
+    process_group: its ranks take part, on any backend. None: all ranks. Or a leeway.Communicator.
 
     Learning rate schedulers work on it as on any optimizer. All ranks construct it, and call step(), synchronize(),
     state_dict() and load_state_dict() in the same order; so does anything else that changes parameters on purpose, followed by
@@ -32,7 +32,7 @@ class ReplicaOptimizer(torch.optim.Optimizer):
     A torch.amp.GradScaler that finds an infinity on one rank has all ranks skip that step. Its scale may differ between ranks.
     """
 
-    # GradScaler then calls step() in any case, with what it found: alone, a rank that skipped would leave the others waiting.
+    # GradScaler then calls step() in any case, with what it found. A rank that skipped alone would leave the others waiting.
     _step_supports_amp_scaling = True
 
     def __init__(self, params, make_inner, *, gradients=None, parameters=None, clip_norm=None, error_feedback=False,
@@ -50,8 +50,7 @@ class ReplicaOptimizer(torch.optim.Optimizer):
         self._clip_norm = clip_norm
         self.grad_norm = self.gradient_report = self.parameter_report = None
 
-        self._communicator = communicator_of(process_group, "replica")
-        self._owns_communicator = self._communicator is not process_group
+        self._join(process_group, "replica")
         self._flatten()
         self._gradient = self._layout.zeros()
         self._gradient_views = self._layout.views(self._gradient)
@@ -157,7 +156,7 @@ class ReplicaOptimizer(torch.optim.Optimizer):
             self._gradient /= scale
 
     def _overflowed(self):
-        """Whether a GradScaler found an infinity or a NaN on any rank."""
+        """Returns whether a GradScaler found an infinity or a NaN on any rank."""
         if not hasattr(self, "found_inf"):
             return False
         found = torch.tensor([float(self.found_inf)])
@@ -171,13 +170,13 @@ class ReplicaOptimizer(torch.optim.Optimizer):
         self._communicator.all_reduce(square)
         self.grad_norm = math.sqrt(square.item())
         scale = self._clip_norm / (self.grad_norm + 1e-6)
-        if not scale >= 1:  # not a number, too: as torch.nn.utils.clip_grad_norm_ does
+        if not scale >= 1:  # also for NaN, as torch.nn.utils.clip_grad_norm_ does
             self._gradient[self._begin:self._end] *= scale
 
     def _step_inner(self):
         self._give_settings()
         for number, piece, gradient in self._pieces:
-            # No rank used it: as without Leeway, such a parameter takes no step.
+            # As without Leeway, a parameter that no rank used takes no step.
             unused = self._layout.parameters[number].grad is None and not gradient.any()
             piece.grad = None if unused else gradient
         self.inner.step()
@@ -195,17 +194,17 @@ class ReplicaOptimizer(torch.optim.Optimizer):
     # Between steps
 
     def synchronize(self):
-        """Exact: all ranks hold the owners' values, bit by bit. For before evaluations. Returns a leeway.Report."""
+        """Gives all ranks the owners' values, bit by bit. Call it before evaluations. Returns a leeway.Report."""
         return self._replica.synchronize()
 
     @torch.no_grad()
     def parameters_changed(self):
-        """After parameters were written by hand, on all ranks the same: the optimizer goes on from them, exactly synchronized."""
+        """Call it after all ranks changed parameters by hand in the same way. The optimizer goes on from them, synchronized."""
         self._owned.copy_(self._flat[self._begin:self._end])
         return self.synchronize()
 
     def drift(self):
-        """A leeway.DriftReport: how far the ranks' parameters are apart, measured beside predicted."""
+        """Returns a leeway.DriftReport: how far the ranks' parameters are apart, measured and predicted."""
         return self._replica.drift()
 
     @property
@@ -214,7 +213,7 @@ class ReplicaOptimizer(torch.optim.Optimizer):
         return self._begin, self._end
 
     def state_dict(self):
-        """Synchronizes; then what this rank needs to go on, under keys of its own: for torch.save by rank, and for
+        """Synchronizes, then returns what this rank needs to go on, under keys of its own: for torch.save by rank, and for
         torch.distributed.checkpoint. Tensors of it are the optimizer's own until they are saved."""
         self.synchronize()
         self._give_settings()
@@ -243,11 +242,6 @@ class ReplicaOptimizer(torch.optim.Optimizer):
             self._residual.copy_(own["residual"])
         self._take_settings()
         self.synchronize()
-
-    def close(self):
-        """Leaves the group of ranks; the parameters stay as they are."""
-        if self._owns_communicator:
-            self._communicator.close()
 
 
 def _settings(group):

@@ -6,8 +6,8 @@ from .. import InvalidArgumentError
 
 
 def on_host(tensor, user):
-    """The tensor itself where it is in host memory, of CUDA's a copy in pinned memory. Waits for that copy, and so for the
-    kernels that make the tensor. No test has run this on a GPU yet."""
+    """Returns a tensor in host memory as it is, and a copy of a CUDA tensor in pinned memory. Waits for that copy, and so for
+    the kernels that make the tensor. No test has run this on a GPU yet."""
     if tensor.is_cpu:
         return tensor
     if not tensor.is_cuda:

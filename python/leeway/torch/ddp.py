@@ -20,19 +20,19 @@ from ._staging import on_host
 
 __all__ = ["HookState", "StepReport", "hook"]
 
-# Seconds that a bucket has at least, when those before it took the whole step's time: what is there already is used.
+# Seconds that a bucket has at least, even if those before it took the whole step's time. So what has arrived is used.
 _LEFT_MIN = 1e-3
 
 
 class _Memory:
-    """What a bucket remembers between steps, flat as the bucket: by kind, float32."""
+    """What a bucket remembers between steps: float32 tensors by kind, flat as the bucket."""
 
     def __init__(self, elements, kinds):
         self.flat = {kind: torch.zeros(elements) for kind in kinds}
         self.is_new = True
 
     def pay(self, gradient):
-        """Adds what earlier buckets left out to the gradient of one that is exact, which will leave nothing out."""
+        """Adds what earlier buckets left out to the gradient of an exact bucket, which itself leaves nothing out."""
         if self.is_new and "residual" in self.flat:
             gradient += self.flat["residual"]
             self.flat["residual"].zero_()
@@ -126,7 +126,7 @@ class HookState:
         self.close()
 
     def state_dict(self, model=None):
-        """What the next step needs, for a checkpoint of this rank: with error feedback by the names of the model's parameters.
+        """Returns what the next step needs, for a checkpoint of this rank, by names of the model's parameters.
 
         Names begin with the rank, so that torch.distributed.checkpoint keeps all ranks' tensors apart. Other ranks than those
         that were saved begin without what the codec left out.
@@ -140,7 +140,7 @@ class HookState:
         return saved
 
     def load_state_dict(self, saved, model=None):
-        """Takes up what state_dict() of the same rank saved. Before the first backward(), or between two."""
+        """Takes up what state_dict() of the same rank saved. Call it before the first backward(), or between two."""
         self._steps = saved["step"]
         self.weight = saved["weight"]
         self._memories, self._places = {}, {}
@@ -150,7 +150,7 @@ class HookState:
                 kept = saved["memory"].get(f"rank{self._communicator.rank}.{kind}.{name}")
                 if kept is not None:
                     memory.flat[kind].copy_(kept.flatten())
-            # Alone in a bucket, until DDP says in which it is.
+            # A parameter is alone in a bucket until DDP says in which one it is.
             self._places[parameter.data_ptr()] = (memory, 0, parameter.numel())
 
     def _named(self, model):
@@ -172,7 +172,7 @@ class HookState:
         return memory
 
     def _moved(self, addresses, counts, elements):
-        """Memory of a bucket that was not seen before, from the buckets in which its parameters were."""
+        """Makes the memory of a new bucket from the buckets in which its parameters were."""
         memory = _Memory(elements, self._kinds)
         offset = 0
         for address, count in zip(addresses, counts):
@@ -211,7 +211,7 @@ class HookState:
         else:
             lossy, changes = self._lossy, {}
             if memory is not None:
-                # It belongs to float32: other gradients are converted, as codecs do, too.
+                # The memory is float32, so other gradients are converted to it, as codecs do.
                 result, changes = result.float(), dict(memory.flat)
             if lossy and self._seconds is not None:
                 changes["delivery"] = self._delivery_now()

@@ -6,8 +6,8 @@
     loss.backward(); print(comms.report())
 
 HSDP (a mesh of two dimensions): the reduce-scatters run inside the mesh's shard dimension, which is often one machine and loses
-nothing; an all_reduce of each shard runs across the other, which is often the slow line. use() has no say about that one. Give its
-dimension a backend that loses instead:
+nothing; an all_reduce of each shard runs across the other, which is often the slow line. use() does not change that
+all_reduce. To make it lossy, give its dimension a backend of its own:
 
     mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicate", "shard"),
                             backend_override={"replicate": ("leeway", lt.Options(gradients=lossy))})
@@ -32,7 +32,7 @@ _USER = "leeway.torch.fsdp"
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What the reduce-scatters since the last report() came to, as this rank saw it."""
+    """Outcome of the reduce-scatters since the last report(), as this rank saw it."""
 
     calls: int
     loss: float  # part of the packets missing, mean over elements
@@ -41,7 +41,7 @@ class Report:
     seconds: float  # of all calls together
     bytes_sent: int
     deadline_cut: int  # calls that the deadline ended
-    elements_untouched: int  # to which nobody contributed: zeros
+    elements_untouched: int  # elements to which nobody contributed; they are zeros
 
 
 def _bases():
@@ -65,14 +65,14 @@ class Comms:
         self._reports = []
 
     def of(self, group):
-        """The leeway.Communicator of a group. All ranks of the group ask for it at the same time."""
+        """Returns the leeway.Communicator of a group. All ranks of the group ask for it at the same time."""
         communicator = self._by_group.get(group)
         if communicator is None:
             communicator = self._by_group[group] = communicator_of(group, "fsdp", **self._options)
         return communicator
 
     def report(self):
-        """A Report of the reduce-scatters since the last one, None where there was none."""
+        """Returns a Report of the reduce-scatters since the last report, or None if there were none."""
         reports, self._reports = self._reports, []
         if not reports:
             return None
@@ -115,7 +115,7 @@ class Comms:
 
 
 def _meaning(op):
-    """torch's reduction as Leeway's name and factor."""
+    """Returns torch's reduction as Leeway's name and factor."""
     kind = getattr(op, "op", op)
     names = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max", "PREMUL_SUM": "premul_sum"}
     name = names.get(str(kind).rpartition(".")[2])

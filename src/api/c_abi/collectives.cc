@@ -56,53 +56,45 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
 // Collectives of a communicator are numbered, and messages are not.
 enum class Kind : std::uint8_t { collective, message };
 
-// Starts a collective that every route refuses, since it has no memory.
-void refuse_one(Communicator& on) {
-  const TensorView nowhere(nullptr, 1, DataType::f32);
-  (void)on.all_reduce_async(nowhere, nowhere, {});
-}
-
-// Starts an operation: `start` makes its Work from the communicator and the options. A collective
-// whose arguments cannot be read counts as a call of this rank, and fails on its peers: they would
-// otherwise take its next call for this one.
-template <Kind kind, typename Start>
+// Starts an operation: `start` makes its Work from the communicator, the options and the
+// operation's own arguments.
+template <Kind kind, typename Start, typename... Arguments>
 Result<Work> started(const char* name, leeway_communicator* communicator,
-                     const leeway_collective_options* options, Start&& start) {
+                     const leeway_collective_options* options, Start* start,
+                     const Arguments&... arguments) {
   LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
   Communicator& on = *communicator->value;
   auto read = call_of(options);
-  Result<Work> work = read.ok() ? start(on, read->options) : Result<Work>(read.status());
-  if (!work.ok() && kind == Kind::collective) refuse_one(on);
+  Result<Work> work =
+      read.ok() ? start(on, read->options, arguments...) : Result<Work>(read.status());
+  if (!work.ok() && kind == Kind::collective) return counted(communicator, work.status());
   if (work.ok() && (read->source != nullptr || read->sink != nullptr))
     work->on_done([source = std::move(read->source), sink = std::move(read->sink)] {});
   return work;
 }
 
-template <Kind kind = Kind::collective, typename Start>
+// Runs an operation to its end.
+template <Kind kind = Kind::collective, typename Start, typename... Arguments>
 leeway_status run(const char* function, leeway_communicator* communicator,
-                  const leeway_collective_options* options, leeway_report* report, Start&& start) {
+                  const leeway_collective_options* options, leeway_report* report, Start* start,
+                  const Arguments&... arguments) {
   return guarded(function, [&](const char* name) -> Status {
-    auto work = started<kind>(name, communicator, options, start);
+    auto work = started<kind>(name, communicator, options, start, arguments...);
     if (!work.ok()) return work.status();
-    auto outcome = work->wait();
-    if (!outcome.ok()) return outcome.status();
-    if (report != nullptr) report->value = std::move(*outcome);
-    return Status();
+    return keep(work->wait(), report);
   });
 }
 
-template <Kind kind = Kind::collective, typename Start>
+// Hands out an operation that has begun.
+template <Kind kind = Kind::collective, typename Start, typename... Arguments>
 leeway_status run_async(const char* function, leeway_communicator* communicator,
-                        const leeway_collective_options* options, leeway_work** work,
-                        Start&& start) {
+                        const leeway_collective_options* options, leeway_work** work, Start* start,
+                        const Arguments&... arguments) {
   return guarded(function, [&](const char* name) -> Status {
-    if (Status status = must_be_there(name, "work", work); !status.ok()) {
-      if (communicator != nullptr && kind == Kind::collective) refuse_one(*communicator->value);
-      return status;
-    }
-    *work = nullptr;
+    const Status cleared = clear(name, "work", work);
+    LEEWAY_C_TRY(kind == Kind::collective ? counted(communicator, cleared) : cleared);
     auto handle = std::make_unique<leeway_work>();  // allocated first: it may fail
-    auto made = started<kind>(name, communicator, options, start);
+    auto made = started<kind>(name, communicator, options, start, arguments...);
     if (!made.ok()) return made.status();
     handle->value = std::move(*made);
     *work = handle.release();
@@ -248,44 +240,36 @@ Result<Work> start_exchange(Communicator& on, const CollectiveOptions& how,
   return on.exchange_async(group, how);
 }
 
+Result<Work> start_barrier(Communicator& on, const CollectiveOptions&, std::int64_t deadline_ns) {
+  return on.barrier_async(duration_of(deadline_ns));
+}
+
 }  // namespace
 
 leeway_status leeway_all_reduce(leeway_communicator* communicator, leeway_const_tensor input,
                                 leeway_tensor output, const leeway_collective_options* options,
                                 leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_all_reduce(on, how, input, output);
-             });
+  return run(__func__, communicator, options, report, start_all_reduce, input, output);
 }
 
 leeway_status leeway_all_reduce_async(leeway_communicator* communicator, leeway_const_tensor input,
                                       leeway_tensor output,
                                       const leeway_collective_options* options,
                                       leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_all_reduce(on, how, input, output);
-                   });
+  return run_async(__func__, communicator, options, work, start_all_reduce, input, output);
 }
 
 leeway_status leeway_reduce_scatter(leeway_communicator* communicator, leeway_const_tensor input,
                                     leeway_tensor output, const leeway_collective_options* options,
                                     leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_reduce_scatter(on, how, input, output);
-             });
+  return run(__func__, communicator, options, report, start_reduce_scatter, input, output);
 }
 
 leeway_status leeway_reduce_scatter_async(leeway_communicator* communicator,
                                           leeway_const_tensor input, leeway_tensor output,
                                           const leeway_collective_options* options,
                                           leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_reduce_scatter(on, how, input, output);
-                   });
+  return run_async(__func__, communicator, options, work, start_reduce_scatter, input, output);
 }
 
 leeway_status leeway_reduce_scatter_uneven(leeway_communicator* communicator,
@@ -293,10 +277,8 @@ leeway_status leeway_reduce_scatter_uneven(leeway_communicator* communicator,
                                            leeway_tensor output,
                                            const leeway_collective_options* options,
                                            leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_reduce_scatter_uneven(on, how, input, blocks, output);
-             });
+  return run(__func__, communicator, options, report, start_reduce_scatter_uneven, input, blocks,
+             output);
 }
 
 leeway_status leeway_reduce_scatter_uneven_async(leeway_communicator* communicator,
@@ -304,39 +286,29 @@ leeway_status leeway_reduce_scatter_uneven_async(leeway_communicator* communicat
                                                  leeway_tensor output,
                                                  const leeway_collective_options* options,
                                                  leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_reduce_scatter_uneven(on, how, input, blocks, output);
-                   });
+  return run_async(__func__, communicator, options, work, start_reduce_scatter_uneven, input,
+                   blocks, output);
 }
 
 leeway_status leeway_all_gather(leeway_communicator* communicator, leeway_const_tensor input,
                                 leeway_tensor output, const leeway_collective_options* options,
                                 leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_all_gather(on, how, input, output);
-             });
+  return run(__func__, communicator, options, report, start_all_gather, input, output);
 }
 
 leeway_status leeway_all_gather_async(leeway_communicator* communicator, leeway_const_tensor input,
                                       leeway_tensor output,
                                       const leeway_collective_options* options,
                                       leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_all_gather(on, how, input, output);
-                   });
+  return run_async(__func__, communicator, options, work, start_all_gather, input, output);
 }
 
 leeway_status leeway_all_gather_uneven(leeway_communicator* communicator, leeway_const_tensor input,
                                        leeway_tensor output, leeway_blocks blocks,
                                        const leeway_collective_options* options,
                                        leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_all_gather_uneven(on, how, input, output, blocks);
-             });
+  return run(__func__, communicator, options, report, start_all_gather_uneven, input, output,
+             blocks);
 }
 
 leeway_status leeway_all_gather_uneven_async(leeway_communicator* communicator,
@@ -344,101 +316,69 @@ leeway_status leeway_all_gather_uneven_async(leeway_communicator* communicator,
                                              leeway_blocks blocks,
                                              const leeway_collective_options* options,
                                              leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_all_gather_uneven(on, how, input, output, blocks);
-                   });
+  return run_async(__func__, communicator, options, work, start_all_gather_uneven, input, output,
+                   blocks);
 }
 
 leeway_status leeway_broadcast(leeway_communicator* communicator, leeway_tensor data,
                                leeway_rank root, const leeway_collective_options* options,
                                leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_broadcast(on, how, data, root);
-             });
+  return run(__func__, communicator, options, report, start_broadcast, data, root);
 }
 
 leeway_status leeway_broadcast_async(leeway_communicator* communicator, leeway_tensor data,
                                      leeway_rank root, const leeway_collective_options* options,
                                      leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_broadcast(on, how, data, root);
-                   });
+  return run_async(__func__, communicator, options, work, start_broadcast, data, root);
 }
 
 leeway_status leeway_reduce(leeway_communicator* communicator, leeway_const_tensor input,
                             leeway_tensor output, leeway_rank root,
                             const leeway_collective_options* options, leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_reduce(on, how, input, output, root);
-             });
+  return run(__func__, communicator, options, report, start_reduce, input, output, root);
 }
 
 leeway_status leeway_reduce_async(leeway_communicator* communicator, leeway_const_tensor input,
                                   leeway_tensor output, leeway_rank root,
                                   const leeway_collective_options* options, leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_reduce(on, how, input, output, root);
-                   });
+  return run_async(__func__, communicator, options, work, start_reduce, input, output, root);
 }
 
 leeway_status leeway_gather(leeway_communicator* communicator, leeway_const_tensor input,
                             leeway_tensor output, leeway_rank root,
                             const leeway_collective_options* options, leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_gather(on, how, input, output, root);
-             });
+  return run(__func__, communicator, options, report, start_gather, input, output, root);
 }
 
 leeway_status leeway_gather_async(leeway_communicator* communicator, leeway_const_tensor input,
                                   leeway_tensor output, leeway_rank root,
                                   const leeway_collective_options* options, leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_gather(on, how, input, output, root);
-                   });
+  return run_async(__func__, communicator, options, work, start_gather, input, output, root);
 }
 
 leeway_status leeway_scatter(leeway_communicator* communicator, leeway_const_tensor input,
                              leeway_tensor output, leeway_rank root,
                              const leeway_collective_options* options, leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_scatter(on, how, input, output, root);
-             });
+  return run(__func__, communicator, options, report, start_scatter, input, output, root);
 }
 
 leeway_status leeway_scatter_async(leeway_communicator* communicator, leeway_const_tensor input,
                                    leeway_tensor output, leeway_rank root,
                                    const leeway_collective_options* options, leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_scatter(on, how, input, output, root);
-                   });
+  return run_async(__func__, communicator, options, work, start_scatter, input, output, root);
 }
 
 leeway_status leeway_all_to_all(leeway_communicator* communicator, leeway_const_tensor input,
                                 leeway_tensor output, const leeway_collective_options* options,
                                 leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_all_to_all(on, how, input, output);
-             });
+  return run(__func__, communicator, options, report, start_all_to_all, input, output);
 }
 
 leeway_status leeway_all_to_all_async(leeway_communicator* communicator, leeway_const_tensor input,
                                       leeway_tensor output,
                                       const leeway_collective_options* options,
                                       leeway_work** work) {
-  return run_async(__func__, communicator, options, work,
-                   [&](Communicator& on, const CollectiveOptions& how) {
-                     return start_all_to_all(on, how, input, output);
-                   });
+  return run_async(__func__, communicator, options, work, start_all_to_all, input, output);
 }
 
 leeway_status leeway_all_to_all_uneven(leeway_communicator* communicator, leeway_const_tensor input,
@@ -446,10 +386,8 @@ leeway_status leeway_all_to_all_uneven(leeway_communicator* communicator, leeway
                                        leeway_blocks output_blocks,
                                        const leeway_collective_options* options,
                                        leeway_report* report) {
-  return run(__func__, communicator, options, report,
-             [&](Communicator& on, const CollectiveOptions& how) {
-               return start_all_to_all_uneven(on, how, input, input_blocks, output, output_blocks);
-             });
+  return run(__func__, communicator, options, report, start_all_to_all_uneven, input, input_blocks,
+             output, output_blocks);
 }
 
 leeway_status leeway_all_to_all_uneven_async(leeway_communicator* communicator,
@@ -457,77 +395,53 @@ leeway_status leeway_all_to_all_uneven_async(leeway_communicator* communicator,
                                              leeway_tensor output, leeway_blocks output_blocks,
                                              const leeway_collective_options* options,
                                              leeway_work** work) {
-  return run_async(
-      __func__, communicator, options, work, [&](Communicator& on, const CollectiveOptions& how) {
-        return start_all_to_all_uneven(on, how, input, input_blocks, output, output_blocks);
-      });
+  return run_async(__func__, communicator, options, work, start_all_to_all_uneven, input,
+                   input_blocks, output, output_blocks);
 }
 
 leeway_status leeway_send(leeway_communicator* communicator, leeway_const_tensor input,
                           leeway_rank peer, const leeway_collective_options* options,
                           leeway_report* report) {
-  return run<Kind::message>(__func__, communicator, options, report,
-                            [&](Communicator& on, const CollectiveOptions& how) {
-                              return start_send(on, how, input, peer);
-                            });
+  return run<Kind::message>(__func__, communicator, options, report, start_send, input, peer);
 }
 
 leeway_status leeway_send_async(leeway_communicator* communicator, leeway_const_tensor input,
                                 leeway_rank peer, const leeway_collective_options* options,
                                 leeway_work** work) {
-  return run_async<Kind::message>(__func__, communicator, options, work,
-                                  [&](Communicator& on, const CollectiveOptions& how) {
-                                    return start_send(on, how, input, peer);
-                                  });
+  return run_async<Kind::message>(__func__, communicator, options, work, start_send, input, peer);
 }
 
 leeway_status leeway_recv(leeway_communicator* communicator, leeway_tensor output, leeway_rank peer,
                           const leeway_collective_options* options, leeway_report* report) {
-  return run<Kind::message>(__func__, communicator, options, report,
-                            [&](Communicator& on, const CollectiveOptions& how) {
-                              return start_recv(on, how, output, peer);
-                            });
+  return run<Kind::message>(__func__, communicator, options, report, start_recv, output, peer);
 }
 
 leeway_status leeway_recv_async(leeway_communicator* communicator, leeway_tensor output,
                                 leeway_rank peer, const leeway_collective_options* options,
                                 leeway_work** work) {
-  return run_async<Kind::message>(__func__, communicator, options, work,
-                                  [&](Communicator& on, const CollectiveOptions& how) {
-                                    return start_recv(on, how, output, peer);
-                                  });
+  return run_async<Kind::message>(__func__, communicator, options, work, start_recv, output, peer);
 }
 
 leeway_status leeway_exchange(leeway_communicator* communicator, const leeway_message* messages,
                               size_t count, const leeway_collective_options* options,
                               leeway_report* report) {
-  return run<Kind::message>(__func__, communicator, options, report,
-                            [&](Communicator& on, const CollectiveOptions& how) {
-                              return start_exchange(on, how, messages, count);
-                            });
+  return run<Kind::message>(__func__, communicator, options, report, start_exchange, messages,
+                            count);
 }
 
 leeway_status leeway_exchange_async(leeway_communicator* communicator,
                                     const leeway_message* messages, size_t count,
                                     const leeway_collective_options* options, leeway_work** work) {
-  return run_async<Kind::message>(__func__, communicator, options, work,
-                                  [&](Communicator& on, const CollectiveOptions& how) {
-                                    return start_exchange(on, how, messages, count);
-                                  });
+  return run_async<Kind::message>(__func__, communicator, options, work, start_exchange, messages,
+                                  count);
 }
 
 leeway_status leeway_barrier(leeway_communicator* communicator, int64_t deadline_ns,
                              leeway_report* report) {
-  return run(__func__, communicator, nullptr, report,
-             [&](Communicator& on, const CollectiveOptions&) {
-               return on.barrier_async(duration_of(deadline_ns));
-             });
+  return run(__func__, communicator, nullptr, report, start_barrier, deadline_ns);
 }
 
 leeway_status leeway_barrier_async(leeway_communicator* communicator, int64_t deadline_ns,
                                    leeway_work** work) {
-  return run_async(__func__, communicator, nullptr, work,
-                   [&](Communicator& on, const CollectiveOptions&) {
-                     return on.barrier_async(duration_of(deadline_ns));
-                   });
+  return run_async(__func__, communicator, nullptr, work, start_barrier, deadline_ns);
 }

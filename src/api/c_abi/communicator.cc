@@ -22,14 +22,6 @@ Status hand_out(PendingCommunicator made, leeway_pending** out) {
   return Status();
 }
 
-// Checks the caller's pointer to a handle. The handle is NULL until the call succeeds.
-template <typename Handle>
-Status clear(const char* function, const char* name, Handle** out) {
-  LEEWAY_C_TRY(must_be_there(function, name, out));
-  *out = nullptr;
-  return Status();
-}
-
 }  // namespace
 
 leeway_status leeway_create(const leeway_options* options, leeway_communicator** communicator) {
@@ -74,7 +66,7 @@ void leeway_communicator_free(leeway_communicator* communicator) {
 leeway_status leeway_split(leeway_communicator* communicator, int32_t color, int32_t key,
                            leeway_communicator** part) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, "part", part));
+    LEEWAY_C_TRY(counted(communicator, clear(name, "part", part)));
     LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
     return hand_out(communicator->value->split(color, key), part);
   });
@@ -83,7 +75,7 @@ leeway_status leeway_split(leeway_communicator* communicator, int32_t color, int
 leeway_status leeway_split_async(leeway_communicator* communicator, int32_t color, int32_t key,
                                  leeway_pending** pending) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, "pending", pending));
+    LEEWAY_C_TRY(counted(communicator, clear(name, "pending", pending)));
     LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
     return hand_out(communicator->value->split_async(color, key), pending);
   });

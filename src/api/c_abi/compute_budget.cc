@@ -97,11 +97,10 @@ leeway_status leeway_compute_budget_create(leeway_communicator* communicator,
                                            const leeway_compute_budget_options* options,
                                            leeway_compute_budget** budget) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "budget", budget));
-    *budget = nullptr;
+    LEEWAY_C_TRY(counted(communicator, clear(name, "budget", budget)));
     LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
     const auto read = budget_options_of(options);
-    if (!read.ok()) return read.status();
+    if (!read.ok()) return counted(communicator, read.status());
     auto made = ComputeBudget::create(*communicator->value, *read);
     if (!made.ok()) return made.status();
     *budget = new leeway_compute_budget{std::move(*made)};

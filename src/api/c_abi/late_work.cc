@@ -31,8 +31,7 @@ Status check_members(const leeway_collective_options& options) {
 
 leeway_status leeway_late_work_create(std::size_t count, leeway_late_work** late) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "late", late));
-    *late = nullptr;
+    LEEWAY_C_TRY(clear(name, "late", late));
     *late = new leeway_late_work{LateWork(count)};
     return Status();
   });

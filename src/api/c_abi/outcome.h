@@ -43,6 +43,21 @@ inline Status must_be_there(const char* function, const char* name, const void* 
   return count == 0 ? Status() : must_be_there(function, name, data);
 }
 
+// Checks the caller's pointer to a handle. The handle is NULL until the call succeeds.
+template <typename Handle>
+Status clear(const char* function, const char* name, Handle** out) {
+  if (Status status = must_be_there(function, name, out); !status.ok()) return status;
+  *out = nullptr;
+  return Status();
+}
+
+// Returns kInvalidArgument if there is no element of that index.
+inline Status check_index(const char* function, std::size_t index, std::size_t count) {
+  if (index < count) return Status();
+  return Status::error(StatusCode::kInvalidArgument, "%s: index %zu, and there are %zu", function,
+                       index, count);
+}
+
 }  // namespace leeway::c_abi
 
 // Returns from a body with the first Status that is not ok.

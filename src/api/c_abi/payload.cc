@@ -129,8 +129,7 @@ using namespace leeway::c_abi;
 leeway_status leeway_payload_layout_copy(const leeway_payload_layout* layout,
                                          leeway_payload_layout** copy) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "copy", copy));
-    *copy = nullptr;
+    LEEWAY_C_TRY(clear(name, "copy", copy));
     LEEWAY_C_TRY(must_be_there(name, "layout", layout));
     *copy = new leeway_payload_layout(*layout);
     return Status();
@@ -192,11 +191,7 @@ leeway_status leeway_payload_chunk_at(const leeway_payload_layout* layout, leewa
     LEEWAY_C_TRY(must_be_there(name, "chunk", chunk));
     const auto which = check_block(*layout, half, owner);
     if (!which.ok()) return which.status();
-    const std::uint32_t chunks = layout->value.chunks(*which, owner);
-    if (index >= chunks) {
-      return Status::error(StatusCode::kInvalidArgument, "%s: index %u, and there are %u", name,
-                           index, chunks);
-    }
+    LEEWAY_C_TRY(check_index(name, index, layout->value.chunks(*which, owner)));
     return write_sized("leeway_payload_chunk", struct_of(layout->value.chunk(*which, owner, index)),
                        chunk);
   });
@@ -212,10 +207,7 @@ leeway_status leeway_payload_contribution_at(const leeway_payload_contributions*
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "contributions", contributions));
     LEEWAY_C_TRY(must_be_there(name, "contribution", contribution));
-    if (index >= contributions->value.size()) {
-      return Status::error(StatusCode::kInvalidArgument, "%s: index %zu, and there are %zu", name,
-                           index, contributions->value.size());
-    }
+    LEEWAY_C_TRY(check_index(name, index, contributions->value.size()));
     const PayloadContribution& from = contributions->value[index];
     leeway_payload_contribution out = LEEWAY_PAYLOAD_CONTRIBUTION_INIT;
     out.data = from.data;

@@ -71,18 +71,12 @@ Status hand_out(std::shared_ptr<Store> made, leeway_rendezvous** store) {
   return Status();
 }
 
-Status clear(const char* function, leeway_rendezvous** store) {
-  LEEWAY_C_TRY(must_be_there(function, "store", store));
-  *store = nullptr;
-  return Status();
-}
-
 // Hands out the store at a TCP address that `make` returns.
 template <typename Make>
 leeway_status tcp_store(const char* function, const char* address, leeway_rendezvous** store,
                         Make&& make) {
   return guarded(function, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(clear(name, "store", store));
     LEEWAY_C_TRY(must_be_there(name, "address", address));
     Result<std::shared_ptr<TcpRendezvous>> made = make();
     return made.ok() ? hand_out(std::move(*made), store) : made.status();
@@ -105,7 +99,7 @@ leeway_status leeway_value_set(leeway_value* value, const void* data, std::size_
 leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
                                        leeway_rendezvous** store) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(clear(name, "store", store));
     const auto read = read_sized("leeway_store_callbacks", callbacks, kStoreDefaults);
     if (!read.ok()) return read.status();
     LEEWAY_C_TRY(must_be_there(name, "put", reinterpret_cast<const void*>(read->put)));
@@ -142,7 +136,7 @@ leeway_status leeway_rendezvous_connect_tcp_secure(const char* address,
 
 leeway_status leeway_rendezvous_in_folder(const char* folder, leeway_rendezvous** store) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(clear(name, "store", store));
     LEEWAY_C_TRY(must_be_there(name, "folder", folder));
     return hand_out(std::make_shared<FileRendezvous>(folder), store);
   });
@@ -150,7 +144,7 @@ leeway_status leeway_rendezvous_in_folder(const char* folder, leeway_rendezvous*
 
 leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(clear(name, "store", store));
     return hand_out(std::make_shared<InprocRendezvous>(), store);
   });
 }

@@ -53,20 +53,13 @@ leeway_drift_report struct_of(const DriftReport& drift) {
   return out;
 }
 
-Status keep(Result<CollectiveReport> outcome, leeway_report* report) {
-  if (!outcome.ok()) return outcome.status();
-  if (report != nullptr) report->value = std::move(*outcome);
-  return Status();
-}
-
 }  // namespace
 
 leeway_status leeway_replica_create(leeway_communicator* communicator, float* parameters,
                                     std::size_t count, const leeway_replica_options* options,
                                     leeway_replica** replica) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "replica", replica));
-    *replica = nullptr;
+    LEEWAY_C_TRY(clear(name, "replica", replica));
     LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
     LEEWAY_C_TRY(must_be_there(name, "parameters", parameters, count));
     const auto read = replica_options_of(options);
@@ -99,9 +92,13 @@ leeway_status leeway_replica_reduce_gradients(leeway_replica* replica, float* gr
                                               leeway_report* report) {
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "replica", replica));
-    LEEWAY_C_TRY(must_be_there(name, "gradient", gradient, count));
     const auto read = call_of(options);
-    if (!read.ok()) return read.status();
+    Status status = must_be_there(name, "gradient", gradient, count);
+    if (status.ok() && !read.ok()) status = read.status();
+    if (!status.ok()) {  // a gradient of the wrong size is refused, and takes its place
+      (void)replica->value->reduce_gradients({}, {});
+      return status;
+    }
     return keep(replica->value->reduce_gradients({gradient, count}, read->options), report);
   });
 }

@@ -60,18 +60,11 @@ leeway_peer_report struct_of(const PeerReport& peer) {
   return out;
 }
 
-Status check_index(const char* function, std::size_t index, std::size_t count) {
-  if (index < count) return Status();
-  return Status::error(StatusCode::kInvalidArgument, "%s: index %zu, and there are %zu", function,
-                       index, count);
-}
-
 }  // namespace
 
 leeway_status leeway_report_create(leeway_report** report) {
   return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(must_be_there(name, "report", report));
-    *report = nullptr;
+    LEEWAY_C_TRY(clear(name, "report", report));
     *report = new leeway_report;
     return Status();
   });

@@ -18,10 +18,7 @@ int32_t leeway_work_test(leeway_work* work) {
 leeway_status leeway_work_wait(leeway_work* work, leeway_report* report) {
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "work", work));
-    auto outcome = work->value.wait();
-    if (!outcome.ok()) return outcome.status();
-    if (report != nullptr) report->value = std::move(*outcome);
-    return Status();
+    return keep(work->value.wait(), report);
   });
 }
 

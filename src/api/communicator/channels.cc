@@ -10,7 +10,7 @@
 #include "communicator/near_route.h"
 #include "communicator/sealing.h"
 #include "communicator/site_route.h"
-#include "driving/fork.h"
+#include "driving/work_state.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
 #include "protocol/window.h"
@@ -218,8 +218,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
                                                      const rendezvous::Group* group,
                                                      std::uint8_t lane) {
   driving::Layers layers;
-  layers.lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
-  layers.where = dynamic_cast<transport::Whereabouts*>(transport.get());
+  layers.where = layers.lengths = dynamic_cast<transport::Whereabouts*>(transport.get());
   std::vector<Rank> slots(group == nullptr ? 0 : group->datagrams.members.size());
   std::iota(slots.begin(), slots.end(), Rank{0});
   if (group != nullptr && group->keys != nullptr) {

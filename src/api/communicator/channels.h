@@ -14,7 +14,7 @@
 #include "communicator/route.h"
 #include "leeway/communicator.h"
 #include "near/regions.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 
 namespace leeway::internal {
 

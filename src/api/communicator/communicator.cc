@@ -41,6 +41,7 @@ std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() cons
 }
 
 Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
+  if (state() == StatusCode::kCancelled) return status();
   if (Status status = channels_->register_memory(memory); !status.ok()) return status;
   MemoryRegistration registration;
   registration.channels_ = channels_;
@@ -51,6 +52,7 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
 Result<Allocation> Communicator::allocate(std::size_t bytes) {
   if (driving::in_callback())
     return Status::error(StatusCode::kInvalidArgument, "allocate: a callback must not wait");
+  if (state() == StatusCode::kCancelled) return status();
   auto region = channels_->allocate(bytes);  // a refused call takes its place, too
   if (bytes == 0) return Status::error(StatusCode::kInvalidArgument, "allocate: 0 bytes");
   if (!region.ok()) return region.status();

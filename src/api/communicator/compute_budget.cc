@@ -215,13 +215,16 @@ Status ComputeBudget::status() const {
 }
 
 Status ComputeBudget::synchronize() {
+  const CollectiveOptions exactly = exact_options(ReduceOp::sum, impl_->options.exchange_deadline);
   if (impl_->gate.in_step()) {
+    // The refused call still takes its place, so that the peers' calls fail and the next ones
+    // match.
+    (void)impl_->communicator.all_reduce(TensorView(nullptr, 1, DataType::f64), exactly);
     return refused(impl_->communicator.rank(),
                    "synchronize() within a step; call it when next_micro_batch() said no");
   }
   auto row = ThresholdAgreement::row_of(impl_->gate.counts());
-  const auto report = impl_->communicator.all_reduce(
-      std::span(row), exact_options(ReduceOp::sum, impl_->options.exchange_deadline));
+  const auto report = impl_->communicator.all_reduce(std::span(row), exactly);
   if (!report.ok()) return report.status();
   impl_->global = ThresholdAgreement::counts_of(row);
   return Status();

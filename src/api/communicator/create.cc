@@ -7,6 +7,7 @@
 #include "base/exceptions.h"
 #include "base/exit_stop.h"
 #include "base/limits.h"
+#include "base/random_bits.h"
 #include "communicator/channels.h"
 #include "communicator/joining.h"
 #include "communicator/memory_sharing.h"
@@ -22,6 +23,7 @@
 #include "rendezvous/variable_names.h"
 #include "seal/aead.h"
 #include "transport/inproc/inproc_transport.h"
+#include "transport/train_limits.h"
 
 namespace leeway {
 namespace {
@@ -106,10 +108,11 @@ Status check_membership(const Options& options) {
 // Checks that the core's trains (protocol/train_buffer.h) fit into the transport's limits.
 Status check_transport(const DatagramTransport* transport) {
   constexpr std::size_t kNameMax = 64;
-  constexpr std::size_t kTrainBytes = 65'507;
-  constexpr std::size_t kTrainDatagrams = protocol::TrainBuffer::kTrainDatagramsMax;
-  constexpr std::size_t kTrainSlices = 4 * kTrainDatagrams;
-  static_assert(protocol::TrainBuffer::kTrainBytesMax <= kTrainBytes);
+  using transport::kTrainBytesMax;
+  using transport::kTrainDatagramsMax;
+  using transport::kTrainSlicesMax;
+  static_assert(protocol::TrainBuffer::kTrainBytesMax <= kTrainBytesMax &&
+                protocol::TrainBuffer::kTrainDatagramsMax <= kTrainDatagramsMax);
   if (transport == nullptr)
     return Status::error(StatusCode::kInvalidArgument, "create: the transport is null");
   const std::string name(transport->name());
@@ -126,9 +129,10 @@ Status check_transport(const DatagramTransport* transport) {
                          name.c_str(), what, value, least);
   };
   Status status = check("datagram_bytes_max", has.datagram_bytes_max, limits::kDatagramBytesMin);
-  if (status.ok()) status = check("train_bytes_max", has.train_bytes_max, kTrainBytes);
-  if (status.ok()) status = check("train_datagrams_max", has.train_datagrams_max, kTrainDatagrams);
-  if (status.ok()) status = check("train_slices_max", has.train_slices_max, kTrainSlices);
+  if (status.ok()) status = check("train_bytes_max", has.train_bytes_max, kTrainBytesMax);
+  if (status.ok())
+    status = check("train_datagrams_max", has.train_datagrams_max, kTrainDatagramsMax);
+  if (status.ok()) status = check("train_slices_max", has.train_slices_max, kTrainSlicesMax);
   if (status.ok()) {
     status = check("receive_buffer_bytes", has.receive_buffer_bytes, has.datagram_bytes_max);
   }
@@ -201,8 +205,7 @@ Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std
   auto candidates = rendezvous::open_candidates(
       options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
   if (!candidates.ok()) return no_sockets(options, candidates.status());
-  candidates->local.process =
-      *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
+  candidates->local.process = *seat != nullptr ? (*seat)->endpoint().process() : random_bits();
   if (*seat != nullptr) {
     candidates->local.memory = (*seat)->endpoint().memory();
   } else if (internal::may_share_memory(options)) {

@@ -11,6 +11,7 @@
 #include "communicator/near_route.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
+#include "rendezvous/bootstrap.h"
 #include "rendezvous/printable.h"
 #include "transport/near_datagram.h"
 

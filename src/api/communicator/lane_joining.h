@@ -4,7 +4,7 @@
 #include "communicator/channels.h"
 #include "communicator/udp_endpoint.h"
 #include "leeway/options.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "rendezvous/log.h"
 
 namespace leeway::internal {

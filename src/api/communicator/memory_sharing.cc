@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/hex_text.h"
 #include "base/limits.h"
 #include "driving/driver.h"
 #include "keys/derive.h"
@@ -26,24 +27,14 @@ bool on_one_host(const rendezvous::MemoryPlace& a, const rendezvous::MemoryPlace
   return a.shares() && b.shares() && a.boot == b.boot && a.user == b.user;
 }
 
-void append_hex(std::span<const std::byte> bytes, std::string& text) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-}
-
 // WIRE 11.2: the process with the lower token creates the segment, which is named by both tokens.
 transport::MixedTransport::Pair pair_of(const rendezvous::MemoryPlace& own,
                                         const rendezvous::MemoryPlace& peer,
                                         std::size_t ring_bytes) {
   const bool creator = own.token < peer.token;
-  std::string name = "leeway-";
-  append_hex(creator ? own.token : peer.token, name);
-  name += '-';
-  append_hex(creator ? peer.token : own.token, name);
-  return {std::move(name), creator, ring_bytes};
+  const auto& lower = creator ? own.token : peer.token;
+  const auto& higher = creator ? peer.token : own.token;
+  return {"leeway-" + hex_text(lower) + '-' + hex_text(higher), creator, ring_bytes};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "leeway/options.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "transport/mixed/mixed_transport.h"
 
 namespace leeway::internal {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "collective/operation_plan.h"
-#include "driving/fork.h"
+#include "driving/work_state.h"
 
 namespace leeway::internal {
 namespace {

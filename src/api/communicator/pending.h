@@ -11,8 +11,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/thread.h"
-#include "driving/fork.h"
 #include "driving/work_state.h"
 #include "leeway/communicator.h"
 

@@ -7,7 +7,7 @@
 #include "collective/operation_spec.h"
 #include "collective/replica_ledger.h"
 #include "communicator/channels.h"
-#include "driving/fork.h"
+#include "driving/work_state.h"
 #include "estimate/drift.h"
 #include "estimate/drift_meter.h"
 
@@ -142,7 +142,8 @@ struct Replica::Impl {
       packets_expected += peer.expected;
       packets_arrived += peer.arrived - (repairs_count ? 0 : peer.repaired);
     }
-    return ledger.finish_broadcast(options.deadline);
+    const auto there = channels.lock();
+    return ledger.finish_broadcast(options.deadline, there != nullptr && there->peer_left());
   }
 
   // Each rank tells all others its values at the sampled places, and their ages.
@@ -222,15 +223,15 @@ std::span<float> Replica::owned() {
 
 Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
                                                    const CollectiveOptions& options) {
-  if (gradient.size() != impl_->parameters.size()) {
-    return Status::error(StatusCode::kInvalidArgument,
-                         "reduce_gradients: %zu gradients for %zu parameters", gradient.size(),
-                         impl_->parameters.size());
-  }
   OperationSpec spec{.kind = OperationKind::replica_reduce,
                      .input = gradient,
                      .output = gradient,
                      .options = options};
+  if (gradient.size() != impl_->parameters.size()) {  // it still takes its place
+    spec.forfeit = std::make_shared<const Status>(Status::error(
+        StatusCode::kInvalidArgument, "reduce_gradients: %zu gradients for %zu parameters",
+        gradient.size(), impl_->parameters.size()));
+  }
   return impl_->run(spec);
 }
 

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "base/fnv.h"
+#include "base/fork.h"
 #include "base/philox.h"
 #include "base/thread.h"
-#include "driving/fork.h"
 #include "transport/shm/host.h"
 
 namespace leeway::internal {

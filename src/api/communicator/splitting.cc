@@ -7,7 +7,7 @@
 #include "base/philox.h"
 #include "communicator/channels.h"
 #include "communicator/pending.h"
-#include "driving/fork.h"
+#include "driving/work_state.h"
 #include "leeway/communicator.h"
 
 namespace leeway {

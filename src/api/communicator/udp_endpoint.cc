@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
-#include <random>
 
 #include "base/marks.h"
 #include "base/per_process.h"
+#include "base/random_bits.h"
 #include "communicator/channels.h"
 #include "communicator/datagram_route.h"
 #include "communicator/memory_sharing.h"
@@ -78,11 +78,6 @@ class OpenSocket final : public rendezvous::Candidate {
 
 }  // namespace
 
-std::uint64_t random_process() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 UdpEndpoint::Seat::~Seat() {
   std::lock_guard lock(registry().mutex);
   endpoint_->seats_.erase(endpoint_->seats_.find(name_));
@@ -92,7 +87,7 @@ UdpEndpoint::UdpEndpoint(Opened opened, std::shared_ptr<const keys::OwnIdentity>
                          const rendezvous::MemoryPlace& memory, std::uint8_t lane)
     : driver_(std::move(opened.driver)),
       udp_(opened.udp),
-      process_(random_process()),
+      process_(random_bits()),
       identity_(std::move(identity)),
       memory_(memory),
       lane_(lane) {}

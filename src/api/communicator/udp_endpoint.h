@@ -20,9 +20,6 @@
 
 namespace leeway::internal {
 
-// Returns a random number that identifies an endpoint of this process.
-std::uint64_t random_process();
-
 class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
  public:
   // Gives the seat back when it is destroyed.

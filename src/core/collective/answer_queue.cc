@@ -1,21 +1,14 @@
 #include "collective/answer_queue.h"
 
 #include "base/contracts.h"
+#include "protocol/report_contents.h"
 
 namespace leeway::collective {
 namespace {
 
-// The path's counts, to a peer that has said good-bye.
+// Returns a report of the path's counts for a peer that has said good-bye.
 wire::Report last_report(protocol::Path& path) {
-  wire::Report report;
-  report.largest_sequence = path.largest_seen();
-  report.received = path.received();
-  report.received_bytes = path.received_bytes();
-  report.arrived_us = wire::arrived_us(path.largest_arrived_at());
-  report.ect = path.ect();
-  report.ce = path.ce();
-  report.grant = path.grant();
-  report.host_drops = path.host_drops();
+  wire::Report report = protocol::path_counts(path);
   report.heard_goodbye = true;
   path.on_reported();
   return report;

@@ -19,12 +19,12 @@ class AnswerQueue {
   AnswerQueue() { waiting_.reserve(kPlaces); }
 
   bool empty() const { return waiting_.empty(); }
-  // `size` is sent where the prefix says that type. Nothing happens if there is no room.
+  // Queues an answer, or drops it if there is no room. `size` is sent only with the type `size`.
   void add(Rank slot, const wire::Prefix& prefix, const wire::Size& size = {}) {
     if (waiting_.size() < kPlaces) waiting_.push_back({prefix, slot, size});
   }
-  // Writes the latest answer, and forgets it. There is one, and its path was met. Returns true if
-  // the path counts it.
+  // Writes the latest answer, and removes it. One must wait, and its path must have been met.
+  // Returns true if the datagram has a number of the path, as all but `alive` and `size` have.
   bool write(Instant now, Paths& paths, protocol::TrainBuffer& out);
 
  private:

@@ -9,10 +9,6 @@
 namespace leeway::collective {
 namespace {
 
-Instant deadline_of(const Request& receive) {
-  return overdue_at(receive.submitted, receive.spec.options.delivery.deadline);
-}
-
 Status unheard(Rank self, const Request& receive) {
   const auto deadline = in_milliseconds(receive.spec.options.delivery.deadline);
   if (receive.spec.peer == kAnyRank) {
@@ -76,6 +72,15 @@ void AnySource::drop_empty() {
   if (queues_.empty()) deadline_at_ = ask_at_ = Instant::infinite_future();
 }
 
+template <typename StatusOf>
+void AnySource::end_all(Instant now, const StatusOf& status_of) {
+  for (auto& [tag, queue] : queues_) {
+    for (Request* receive : queue) receive->finish(status_of(*receive), now);
+    queue.clear();
+  }
+  drop_empty();
+}
+
 void AnySource::on_wake(Instant now) {
   if (now >= ask_at_) ask(now);
   if (now < deadline_at_) return;
@@ -98,7 +103,11 @@ void AnySource::on_wake(Instant now) {
 void AnySource::ask(Instant now) {
   // The last datagrams of ranks that left may have been heard just now. So receives fail only at
   // the second check.
-  if (std::exchange(alone_, endpoint_.liveness().all_gone()) && alone_) return fail_all(now);
+  if (std::exchange(alone_, endpoint_.liveness().all_gone()) && alone_) {
+    return end_all(now, [&](const Request& receive) {
+      return alone(endpoint_.config().self, receive, endpoint_.liveness().first_death());
+    });
+  }
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
   // If all other ranks have left, there is no time-out.
@@ -108,22 +117,8 @@ void AnySource::ask(Instant now) {
   ask_at_ = now + pause;
 }
 
-void AnySource::fail_all(Instant now) {
-  for (auto& [tag, queue] : queues_) {
-    for (Request* receive : queue)
-      receive->finish(alone(endpoint_.config().self, *receive, endpoint_.liveness().first_death()),
-                      now);
-    queue.clear();
-  }
-  drop_empty();
-}
-
 void AnySource::cancel_all(Instant now, const Status& status) {
-  for (auto& [tag, queue] : queues_) {
-    for (Request* receive : queue) receive->finish(status, now);
-    queue.clear();
-  }
-  drop_empty();
+  end_all(now, [&](const Request&) { return status; });
 }
 
 }  // namespace leeway::collective

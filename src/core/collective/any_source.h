@@ -26,7 +26,7 @@ class AnySource {
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Hands all receives whose rank is known, and that may be posted now, to `post`.
+  // Calls post(receive) for each receive whose rank is known, if none waits before it.
   using Post = std::function<void(Request& receive)>;
   void match(const Post& post);
   // Fails receives whose deadline has come, or all of them if no other rank is left. Asks ranks now
@@ -40,7 +40,9 @@ class AnySource {
 
  private:
   void ask(Instant now);
-  void fail_all(Instant now);
+  // Ends each receive with status_of(receive).
+  template <typename StatusOf>
+  void end_all(Instant now, const StatusOf& status_of);
   void drop_empty();
 
   protocol::Endpoint& endpoint_;

@@ -8,8 +8,8 @@
 namespace leeway::collective {
 namespace {
 
-// Elements sampled from each reduction, in runs of kRun. Each costs 3 ns (lognormal.h), and a
-// reduction of as many elements takes longer than that.
+// Elements sampled from each reduction, in runs of kRun. Sampling costs 3 ns an element
+// (lognormal.h), which is less than reducing that element takes.
 constexpr std::size_t kSampled = 4096;
 constexpr std::size_t kRun = 64;
 
@@ -36,7 +36,8 @@ void AutomaticCodec::on_start(const Request& request) {
   }
 }
 
-// Adds to the exchange's sums and does not replace them: a start that finds no room is tried again.
+// Adds to the exchange's sums and does not replace them: the exchange may have got statistics at an
+// earlier attempt to start, which found no room.
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;

@@ -1,7 +1,7 @@
-// Codec::automatic of one communicator. Statistics of gradients are gathered at every automatic
-// reduction. Every kPeriod reductions the ranks add them up by an exact all_reduce of their own.
-// These sums are the same everywhere, and from them each rank chooses the same codec. The choice
-// counts from the period after the exchange, so that no rank waits for it.
+// Chooses the codec for Codec::automatic in one communicator. Statistics of gradients are gathered
+// at every automatic reduction. Every kPeriod reductions the ranks add them up in an extra exact
+// all_reduce, the exchange. Its sums are the same everywhere, so all ranks choose the same codec.
+// The choice applies a period after the exchange began, so that ranks need not wait for its end.
 #pragma once
 
 #include <array>
@@ -29,17 +29,17 @@ class AutomaticCodec {
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
   bool is_exchange(const Request& request) const;
-  // Called when any request is about to start. An exchange takes along the statistics gathered
-  // until now, which may be long after it was submitted.
+  // Call it when any request is about to start. If the request is an exchange, it gets the
+  // statistics gathered so far: it may start long after it was submitted.
   void on_start(const Request& request);
 
-  // Returns true if the choice for this reduction is known: the exchange one period before it is
-  // done.
+  // Returns true if the choice for this reduction is known, that is, if the exchanges that began at
+  // least a period before it are done.
   bool ready(std::uint64_t number) const;
   // Call only if ready(), and in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // Takes in this rank's contribution to a reduction, and the noise of its result.
+  // Adds this rank's contribution to a reduction, or the noise of its result, to the statistics.
   void observe(std::span<const float> contribution);
   void observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned);
 

@@ -6,9 +6,9 @@
 
 namespace leeway::collective {
 
-// Fills in which blocks are sent and received by plan.spread; its lists must have the group's size,
-// and be empty. Also copies this rank's own block to its place. `barrier` is two bytes: the one
-// that a barrier sends, and the one where it receives.
+// Fills in plan.spread.send and plan.spread.receive, which must hold an empty block for each rank.
+// Also copies this rank's own block to its place. `barrier`: two bytes, of which a barrier sends
+// the first and receives into the second.
 void place_blocks(const OperationSpec& spec, std::byte* barrier, OperationPlan& plan);
 
 }  // namespace leeway::collective

@@ -14,7 +14,7 @@ namespace leeway::collective {
 // Copy of the caller's Blocks. It is not checked before fault() is called.
 class BlockList {
  public:
-  // Makes even blocks, which need no list.
+  // Makes a list that stands for blocks of equal length.
   BlockList() = default;
   explicit BlockList(const Blocks& blocks);
 

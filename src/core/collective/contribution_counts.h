@@ -1,4 +1,4 @@
-// What a reduction reports of the contributions to its shard.
+// Counts the contributions to this rank's shard, for the report of a reduction.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class ContributionCounts {
     contributors_.histogram.assign(ranks + 1, 0);
   }
 
-  // A packet was summed with those contributions.
+  // Counts a packet that was reduced. `block` tells from which contributions.
   void on_reduced(const estimate::BlockScales& block, std::size_t elements) {
     if (block.untouched) untouched_ += elements;
     ++contributors_.histogram[block.contributors];
   }
-  // A contribution to a packet was not finite, and is left out.
+  // Counts a contribution to a packet that was left out because it is not finite.
   void on_left_out() { ++non_finite_; }
-  // No more packets will come. Returns true if all have.
+  // Call it when no more packets will come. Returns true if all packets have come.
   bool settle(std::span<const protocol::ReceiveFlow> flows, Rank self);
 
   void fill(CollectiveReport& report) const;

@@ -1,5 +1,5 @@
-// Scales of the contributions to this rank's shard. Keeps what is known of each link and which
-// contributions may be used, and asks the estimator (estimate/scale_plan.h) for each packet.
+// Computes the scales of the contributions to this rank's shard. It keeps the counts of each link,
+// and asks the estimator (estimate/scale_plan.h) for each packet.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace leeway::collective {
 
 class ContributionScales {
  public:
-  // `history`: of the links into this rank, before this operation. `packets`: of our shard. The
-  // plan must outlive the operation. All scales are 1 until a function below says others.
+  // `history`: delivery rates of the links into this rank in earlier operations. `packets`: number
+  // of packets of our shard. The plan must outlive the operation. All scales are 1 until
+  // complete(), partial() or without() is called.
   void begin(const OperationPlan& plan, const estimate::LinkHistory& history,
              std::uint32_t packets);
 
@@ -25,34 +26,36 @@ class ContributionScales {
   // Sum of the weights of the ranks whose contribution was heard, including this one's.
   double units() const;
 
-  // Takes counts and weights from the ledgers of all senders: those of a packet that lacks
+  // Takes counts and weights from the ledgers of all senders. The scales of packets that lack
   // contributions depend on them.
   void tally(std::span<const protocol::ReceiveFlow> flows);
   // Takes a contribution that is not finite out of those counts, and out of its packet.
   void uncount(Rank rank, PacketIndex index);
-  // Makes partial() go by the tallies.
+  // Prepares partial() with the present counts and weights.
   void build();
-  // After build(): scales depend on rates of earlier operations, even where nothing was lost.
+  // Returns true, after build(), if scales depend on rates of earlier operations. They do so even
+  // where nothing was lost.
   bool estimated_rates() const { return scale_plan_.estimated_rates(); }
-  // Returns true if a packet with the rank's contribution would use it.
+  // Returns true if the rank's contributions are used where they arrived. An average uses none of a
+  // rank without units of work.
   bool uses(Rank rank) const {
     return plan_->reduction.op != ReduceOp::avg || tallies_[rank].weight != 0.0;
   }
-  // Returns true if the contribution is here and counted.
+  // Returns true if the contribution is here and was not taken out of the counts.
   bool has(Rank rank, PacketIndex index, std::span<const protocol::ReceiveFlow> flows) const;
 
-  // Every contribution to a packet is here, so its scales do not depend on other losses.
+  // Finds the scales of a packet that has all contributions. They do not depend on other losses.
   estimate::BlockScales complete();
-  // Scales for the contributions to the packet that are here.
+  // Finds the scales for those contributions to the packet that are here.
   estimate::BlockScales partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows);
-  // Scales for that same packet without those that `left_out` names, some of which it has. `block`:
-  // what complete(), partial() or this function returned for it.
+  // Finds the scales of the packet of the previous call without the ranks in `left_out`, of which
+  // it has at least one. `block`: what complete(), partial() or this function returned for it.
   estimate::BlockScales without(std::span<const Rank> left_out, PacketIndex index,
                                 const estimate::BlockScales& block);
 
-  // By rank, as the latest of those three calls decided; 0 means absent.
+  // Scales by rank that the latest of those three calls found; 0 for a contribution not used.
   std::span<const float> values() const { return scales_; }
-  // Moments of these, if noise is measured.
+  // Moments of these scales, if noise is measured.
   const estimate::WeightMoments& moments() const { return moments_; }
 
  private:
@@ -61,13 +64,13 @@ class ContributionScales {
 
   const OperationPlan* plan_ = nullptr;
   std::uint32_t packets_ = 0;
-  std::vector<float> weights_;  // c_i as heard so far; NaN if not
+  std::vector<float> weights_;  // units of work by rank; NaN for a rank not heard yet
   std::vector<estimate::LinkTally> tallies_;
-  // By rank and packet: not finite, and taken out of the counts. No bits if there was none.
+  // Contributions, by rank and packet, that were taken out of the counts. Has no bits if none was.
   Bitmap uncounted_;
   estimate::ScalePlan scale_plan_;
   bool for_complete_ = false;        // scales_ are those of complete packets
-  bool nobody_has_units_ = false;    // so complete packets are as untouched as empty ones
+  bool nobody_has_units_ = false;    // complete packets then count as untouched, as empty ones do
   std::vector<std::uint64_t> mask_;  // contributions of the packet that is summed
   std::vector<float> scales_;
   estimate::WeightMoments moments_;

@@ -7,13 +7,6 @@
 #include "protocol/awaited.h"
 
 namespace leeway::collective {
-namespace {
-
-Instant deadline_of(const Request& request) {
-  return overdue_at(request.submitted, request.spec.options.delivery.deadline);
-}
-
-}  // namespace
 
 Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
                MemoryWatcher* watcher)
@@ -97,7 +90,8 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   queued_until_ = std::min(queued_until_, deadline_of(request));
 }
 
-// A queued request ends at its deadline, too. As one that is refused, it still takes its place.
+// Ends queued requests whose deadlines have passed. A copy of each still takes its place and fails
+// there, like a request that is refused.
 void Engine::end_overdue(Instant now) {
   std::erase_if(forfeits_, [](const auto& forfeit) { return forfeit->done; });
   if (now < queued_until_) return;
@@ -109,10 +103,9 @@ void Engine::end_overdue(Instant now) {
       queued_until_ = std::min(queued_until_, deadline_of(request));
       continue;
     }
-    const protocol::EndpointConfig& config = endpoint_.config();
-    const Status overdue = protocol::overdue_behind(
-        now, config.self, to_string(request.spec.kind), request.spec.options.delivery.deadline,
-        endpoint_.rounds().collectives(), endpoint_.state().links, config.names);
+    const Status overdue =
+        protocol::overdue_behind(now, endpoint_.state(), to_string(request.spec.kind),
+                                 request.spec.options.delivery.deadline);
     forfeits_.push_back(std::make_unique<Request>(request));
     queued = forfeits_.back().get();
     queued->spec.forfeit = std::make_shared<const Status>(overdue);
@@ -121,8 +114,8 @@ void Engine::end_overdue(Instant now) {
   }
 }
 
-// Returns false if no stand-in holds the request's place. It may begin although the memory of
-// finished operations is still being read: a stand-in has had none.
+// Replaces the stand-in that holds the request's place; returns false if there is none. The request
+// may begin while memory of finished operations is still being read, as a stand-in has none.
 bool Engine::take_over(Instant now, Request& request) {
   if (!request.place) return false;
   for (Request*& queued : queued_) {
@@ -183,7 +176,7 @@ bool Engine::start(Instant now, Request& request) {
 
 bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
   // The list is searched from the front, so that the memory of recent operations is reused while it
-  // is in the cache. So there are never more operations than were open at the same time.
+  // is in the cache. There are never more operations than were open at the same time.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request, number);
   }
@@ -272,12 +265,6 @@ void Engine::on_wake(Instant now, bool may_start) {
   if (may_start && endpoint_.tags().take_heard()) match_any_source(now);
 }
 
-std::optional<Instant> Engine::next_wake() const {
-  const Instant at = wake_at();
-  if (at == Instant::infinite_future()) return std::nullopt;
-  return at;
-}
-
 Instant Engine::payloads_at() const {
   Instant at = Instant::infinite_future();
   for (const auto& operation : operations_) at = std::min(at, operation->ask_payload_at());
@@ -293,12 +280,12 @@ void Engine::end(Instant now, Request& request, const Status& status,
   }
 }
 
-void Engine::cancel_all(Instant now, const Status& status) {
+void Engine::cancel(Instant now, const Status& status, protocol::Cancelled which) {
   for (auto* queue : {&queued_, &queued_messages_}) {
     for (Request* request : std::exchange(*queue, {})) request->finish(status, now);
   }
   any_source_.cancel_all(now, status);
-  endpoint_.cancel_all(now, status);
+  endpoint_.cancel(now, status, which);
   if (payloads_open_ == 0) return;
   for (const auto& operation : operations_) operation->cancel_payload(now, status);
 }

@@ -23,28 +23,27 @@ class Engine {
   Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
          MemoryWatcher* watcher);
 
-  // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones.
-  // Messages (send/recv) do not wait. A request that fails its checks is done at once, and sends
-  // nothing. If it is a collective, it still takes its place in the order and fails there, and
-  // peers are told. A request whose place is held by a stand-in replaces it, and waits for nothing.
-  // `request` must stay valid until done. With may_start = false it is queued in
-  // any case, and on_wake(now, false) does not start it, because memory of finished operations is
-  // still being read.
+  // Checks the request and starts it. A collective waits in a queue while
+  // limits::kOpenCollectivesMax are open; messages (send/recv) do not wait. A request that fails
+  // its checks sends no element. A message is then done at once. A collective still takes its place
+  // in the order and fails there, and peers are told. A request whose place a stand-in holds
+  // replaces the stand-in, and waits for nothing. `request` must stay valid until done. While
+  // memory of finished operations is still being read, the caller passes may_start = false, here
+  // and to on_wake(): requests are queued then.
   void submit(Instant now, Request& request, bool may_start = true);
 
   // Datagrams, time and trains, as in protocol/endpoint.h.
   void on_datagram(Instant now, Rank from, ByteSpan datagram) {
     endpoint_.on_datagram(now, from, datagram);
     if (!queued_.empty() && !endpoint_.liveness().given_up().ok())
-      cancel_all(now, endpoint_.liveness().given_up());
+      cancel(now, endpoint_.liveness().given_up());
   }
   void on_wake(Instant now, bool may_start = true);
   using Poll = protocol::Endpoint::Poll;
   bool poll_train(Instant now, protocol::TrainBuffer& out, Poll what = Poll::all) {
     return endpoint_.poll_train(now, out, what);
   }
-  std::optional<Instant> next_wake() const;
-  // The same as next_wake(), but the infinite future if there is nothing to wake for.
+  // When on_wake() is due; infinite future if never.
   Instant wake_at() const {
     const Instant at = std::min({endpoint_.wake_at(), any_source_.wake_at(), queued_until_});
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
@@ -59,10 +58,12 @@ class Engine {
   bool idle() const {
     return endpoint_.rounds().idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
   }
-  // Fails every request that is open or queued.
-  void cancel_all(Instant now, const Status& status);
-  // Ends a collective that was submitted and is not done. A stand-in may end with any outcome.
-  // Others end with an error. Peers are told of it, and of the rank in `blame`.
+  // Fails requests that are open or queued. With Cancelled::all it also ends the service to peers
+  // that lack data of requests that are done.
+  void cancel(Instant now, const Status& status,
+              protocol::Cancelled which = protocol::Cancelled::all);
+  // Ends a collective that was submitted, unless it is done. A stand-in may end with any outcome,
+  // others only with an error. Peers are told of the error, and of the rank in `blame`.
   void end(Instant now, Request& request, const Status& status, const protocol::Blame& blame = {});
 
   protocol::Endpoint& endpoint() { return endpoint_; }
@@ -93,7 +94,7 @@ class Engine {
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<Request*> queued_;                        // collectives
   Instant queued_until_ = Instant::infinite_future();  // no deadline of theirs is earlier
-  // They take the places of queued requests whose deadlines have passed.
+  // Failed copies of queued requests whose deadlines have passed. They take the requests' places.
   std::vector<std::unique_ptr<Request>> forfeits_;
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;

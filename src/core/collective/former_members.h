@@ -11,9 +11,10 @@
 namespace leeway::collective {
 
 struct FormerMember {
-  // WIRE 6.8: a good-bye, or, to a peer that says good-bye itself, a report that it was heard.
-  // Another process that has closed the communicator, too, answers neither. Returns nullopt for a
-  // datagram that is not answered. The answer has no number yet.
+  // Returns the answer to a peer's datagram (WIRE 6.8): a good-bye, or, if the peer says good-bye
+  // itself, a report that this was heard. Returns nullopt for such a report, and for other
+  // datagrams that are not answered, so two processes that have both left fall silent. The answer
+  // has no number yet.
   std::optional<wire::Prefix> answer_to(Rank slot, ByteSpan datagram) const;
 
   std::uint32_t epoch = 0;
@@ -22,8 +23,8 @@ struct FormerMember {
   std::uint16_t size = 0;   // SizeAgreement::own()
 };
 
-// Keeps the communicators that this process left last. A peer that speaks to an older one waits for
-// its deadline.
+// Keeps the communicators that this process left last. A peer that speaks to an older one gets no
+// answer, and waits for its deadline.
 class FormerMembers {
  public:
   static constexpr std::size_t kPlaces = 256;

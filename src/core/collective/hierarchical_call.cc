@@ -7,6 +7,7 @@
 
 #include "base/contracts.h"
 #include "base/duration_text.h"
+#include "base/limits.h"
 #include "schedule/shard_map.h"
 #include "wire/packet.h"
 
@@ -26,9 +27,6 @@ constexpr std::size_t kPieceGrain = 1024;
 // all_reduce, is a leg. A tally may come on top.
 constexpr std::uint64_t kLegsMax = 256;
 constexpr std::size_t kPiecesMax = kLegsMax - 1;
-
-// Least units of work of an average's contribution to another site, if it has any.
-constexpr double kUnitsMin = 0x1p-64;
 
 bool is_native(const CollectiveOptions& options) {
   const CodecOptions spread = options.spread_codec.value_or(options.codec);
@@ -286,8 +284,8 @@ Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
   return std::max<Duration>(submitted_ + whole - now, Duration(1));
 }
 
-// Turns a site's mean into the sum over its units of work, which averages expect of their
-// contributions. One unit is the work of an average rank, so a call without weights skips this.
+// Multiplies a site's mean by its units of work, since averages expect sums over units. `units_`
+// counts them per rank of the site: without weights all are 1, and nothing is multiplied.
 void HierarchicalCall::weigh(Leg& leg) {
   if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
   if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
@@ -333,7 +331,7 @@ void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant n
   if (leg.tallies) return;
   if (leg.tier == Tier::reduce) {
     const double units = request.units / static_cast<double>(per_site());
-    units_[leg.part] = units == 0.0 ? 0.0 : std::max(units, kUnitsMin);
+    units_[leg.part] = units == 0.0 ? 0.0 : std::max(units, limits::kWeightMin);
   }
   merge(leg, request, now);
 }
@@ -373,17 +371,11 @@ void HierarchicalCall::merge_across(const Request& request) {
   report_.noise = part.noise;
   report_.contributions_fetched += part.contributions_fetched;
   report_.contributions_missing += part.contributions_missing;
-  ContributorStats& all = report_.contributors;
-  const ContributorStats& more = part.contributors;
-  if (all.histogram.empty()) {
-    all = more;
-    return;
-  }
-  all.min = std::min(all.min, more.min);
-  for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
+  add_contributors(part.contributors, report_.contributors);
 }
 
-// The elements did not come to the site. What this rank lacks of others tells whose they are.
+// Returns the error of a call whose result lacks elements in this site. It names the rank of whose
+// packets most are missing here.
 Status HierarchicalCall::incomplete(const CollectiveReport& report) const {
   const auto missing = [](const PeerReport& row) { return row.expected - row.arrived; };
   const auto most = std::max_element(
@@ -410,20 +402,10 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
   report.sites = static_cast<std::uint32_t>(sites_.sites());
   report.times.total = now - submitted_;
   report.times.spread = report.times.total - report.times.reduce;
-  std::uint64_t expected = 0;
-  std::uint64_t arrived = 0;
-  std::uint64_t repaired = 0;
   for (const PeerReport& row : peers_) {
-    expected += row.expected;
-    arrived += row.arrived;
-    repaired += row.repaired;
     if (row.rank != sites_.self()) report.peers.push_back(row);
   }
-  if (expected > 0) {
-    report.loss = 1.0 - static_cast<double>(arrived) / static_cast<double>(expected);
-    report.loss_first_pass =
-        1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
-  }
+  set_losses(report);
   if (!tallies_.empty()) add_tallies(report);
   report.complete &= report.elements_missing == 0;
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)

@@ -43,9 +43,9 @@ class HierarchicalCall {
   // their calls differ, and of each other's failures.
   static OperationSpec stand_in(const OperationSpec& spec);
 
-  // The spec must have been validated for all ranks. `place`: among all collectives of the
-  // communicator. `piece_bytes`: an exact all_reduce of more bytes is cut into pieces of about that
-  // length, which move in different tiers at once.
+  // The spec must have been validated for all ranks. `place`: the call's place among all
+  // collectives of the communicator. `piece_bytes`: an exact all_reduce of more bytes is cut into
+  // pieces of about that length, which move in different tiers at once.
   HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
                    std::size_t piece_bytes, std::uint64_t place = 0);
   HierarchicalCall(const HierarchicalCall&) = delete;
@@ -54,9 +54,9 @@ class HierarchicalCall {
   struct Leg {
     Tier tier = Tier::reduce;
     std::size_t piece = 0;
-    std::size_t part = 0;  // index of the units of work that come of it
+    std::size_t part = 0;  // index in `units_` of a first hop's units of work
     OperationSpec spec;
-    std::uint64_t place = 0;  // among all legs of its tier, whatever other ranks call
+    std::uint64_t place = 0;  // among all legs of its tier, the same on all ranks
     bool tallies = false;  // carries no elements, but counts of those missing in a site's results
     bool held = false;     // for the driver of the call: a stand-in holds its place
   };

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/arena.h"
 #include "base/contracts.h"
+#include "base/growing_buffer.h"
 #include "codec/reduce.h"
 #include "collective/scaled_sum.h"
 
@@ -104,7 +104,7 @@ void HostPayload::encode(const PayloadChunk& chunk) {
   Encoded& encoded = encoded_of(chunk);
   std::byte* out = encoded.bytes.data() + encoded.at[chunk.index];
   std::byte* in = element_of(chunk);
-  Arena products;
+  GrowingBuffer products;
   products.reserve(half.packet_elements * element);
   for (std::uint32_t i = 0; i < chunk.packets; ++i) {
     const PacketOf packet = packet_of(half, chunk, i);
@@ -192,7 +192,7 @@ void HostPayload::sum(const Task& task) {
   const bool floats = is_floating(layout_.dtype) &&
                       (layout_.op == ReduceOp::sum ||
                        (layout_.op == ReduceOp::avg && layout_.dtype != DataType::f64));
-  Arena own, scratch;
+  GrowingBuffer own, scratch;
   own.reserve(layout_.reduce.packet_elements * element);
   for (std::uint32_t i = 0; i < chunk.packets; ++i) {
     const PacketOf packet = packet_of(layout_.reduce, chunk, i);

@@ -1,5 +1,5 @@
-// Payload source and sink on the host. It defines what those on a device have to compute, bit for
-// bit. The simulator and tests run operations with it.
+// Payload source and sink on the host. Sources and sinks on a device have to compute the same, bit
+// for bit. The simulator and tests run operations with it.
 //
 // It does nothing by itself. Its owner calls encode() and use() at any time and on any thread. Two
 // threads may do so at once, if one encodes while the other uses.

@@ -12,9 +12,9 @@
 
 namespace leeway::collective {
 
-// The latest kPlaces datagrams of all senders. A dropped one counts as lost, like any other. A bare
-// datagram, which has a type and no contents, takes the place of its earlier copy. Peers repeat
-// those until they are answered, and copies must not drive out what a late comer has to hear.
+// Keeps the latest kPlaces datagrams of all senders. Older ones are dropped, and count as lost. A
+// bare datagram, which has a type and no contents, replaces its earlier copy: peers repeat bare
+// datagrams until they are answered, and the copies must not displace other datagrams.
 class Lobby {
  public:
   static constexpr std::size_t kPlaces = 64;
@@ -43,13 +43,13 @@ class Lobby {
     std::uint32_t epoch = 0;
     Rank slot = kNoRank;
     wire::PacketType type = wire::PacketType::data;
-    std::vector<std::byte> bytes;  // empty in a free place
+    std::vector<std::byte> bytes;  // a free place has none
   };
 
   Place& place_for(const wire::Prefix& prefix, Rank slot);
 
   std::array<Place, kPlaces> places_;
-  std::size_t next_ = 0;  // the oldest
+  std::size_t next_ = 0;  // index of the oldest datagram's place
 };
 
 }  // namespace leeway::collective

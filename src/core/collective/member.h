@@ -28,7 +28,7 @@ class Member {
   // latest. Once that many are no longer read, none of this member's is.
   std::uint64_t trains_end() const { return trains_end_; }
 
-  // What ranks have told of their sizes (PathSizes::agree).
+  // Lengths of datagrams that the ranks have told each other (PathSizes::agree).
   SizeAgreement& sizes() { return sizes_; }
   const SizeAgreement& sizes() const { return sizes_; }
   // Returns true if each peer has acknowledged this rank's size, or is gone. Also true if ranks do

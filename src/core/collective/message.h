@@ -11,7 +11,7 @@
 
 namespace leeway::collective {
 
-// Reused from message to message.
+// Objects are reused from message to message.
 class Message final : public protocol::RoundClient {
  public:
   // The message puts itself on `free` when it may be reused; `free` must have room for it.
@@ -38,7 +38,7 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  // Built by begin(), then only read. Only a receive takes the sender's length.
+  // Built by begin(), then only read, except that a receive takes the sender's length.
   OperationPlan plan_;
   std::uint64_t length_ = 0;  // elements; 0 for a receive until it is heard
   Spread spread_;             // for a group of one: rank 0 is the block's source or destination

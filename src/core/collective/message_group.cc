@@ -28,10 +28,6 @@ bool sends(const Request& message) {
   return message.spec.kind == OperationKind::send;
 }
 
-Instant group_deadline(const Request& message) {
-  return overdue_at(message.submitted, message.spec.options.delivery.deadline);
-}
-
 Status misfit(std::size_t at, const char* what) {
   return Status::error(StatusCode::kInvalidArgument, "exchange: message %zu: %s", at, what);
 }
@@ -95,7 +91,7 @@ void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
   // A time-out before the group's own deadline comes from the peer's deadline, and is a failure
   // like any other.
-  const bool overdue = code == StatusCode::kDeadlineExceeded && now >= group_deadline(message);
+  const bool overdue = code == StatusCode::kDeadlineExceeded && now >= deadline_of(message);
   if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());
     failure_ = Status::error(code, "exchange: message %zu of %zu: %s", place, messages_.size(),
@@ -104,7 +100,7 @@ void MessageGroup::on_done(const Request& message, Instant now) {
   if (--left_ == 0) complete(now);
 }
 
-// Names the rank that owes most.
+// Returns the error of a group whose deadline passed. It names the rank that owes most messages.
 Status MessageGroup::overdue() const {
   struct Owed {
     std::size_t receives = 0;
@@ -156,27 +152,11 @@ void MessageGroup::fill_report(Instant now) const {
     for (const PeerReport& row : one.peers) {
       PeerReport& sum = peers[row.rank];
       sum.rank = row.rank;
-      sum.expected += row.expected;
-      sum.arrived += row.arrived;
-      sum.repaired += row.repaired;
-      sum.duplicate += row.duplicate;
-      sum.late += row.late;
-      sum.sent += row.sent;
+      add_counts(row, sum);
     }
   }
-  std::uint64_t expected = 0, arrived = 0, repaired = 0;
-  for (const auto& [rank, row] : peers) {
-    report.peers.push_back(row);
-    expected += row.expected;
-    arrived += row.arrived;
-    repaired += row.repaired;
-  }
-  if (expected == 0) return;
-  const auto missing = [&](std::uint64_t here) {
-    return 1.0 - static_cast<double>(here) / static_cast<double>(expected);
-  };
-  report.loss = missing(arrived);
-  report.loss_first_pass = missing(arrived - repaired);
+  for (const auto& [rank, row] : peers) report.peers.push_back(row);
+  set_losses(report);
 }
 
 }  // namespace leeway::collective

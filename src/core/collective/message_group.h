@@ -28,7 +28,7 @@ class MessageGroup {
   // Begins: copies the messages that the rank sends itself. `outcome` is done when all messages
   // are.
   void begin(Instant now, Request& outcome);
-  // A message of the group is done.
+  // Call it when a message of the group is done.
   void on_done(const Request& message, Instant now);
 
  private:
@@ -45,7 +45,7 @@ class MessageGroup {
   std::vector<Pair> own_;
   Rank self_ = kNoRank;
   Request* outcome_ = nullptr;
-  std::size_t left_ = 0;  // not done
+  std::size_t left_ = 0;  // messages that are not done
   Status failure_;        // the first one that is not about the group's deadline
 };
 

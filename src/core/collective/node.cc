@@ -271,18 +271,17 @@ void Node::address(Instant now, Member& member, protocol::TrainBuffer& out) {
   member.trains_end_ = ++trains_;
 }
 
-std::optional<Instant> Node::next_wake() const {
+Instant Node::next_wake() const {
   if (!touched_.empty()) return Instant{0};
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
-  Instant at = std::min({soonest_, sizes_.wake_at(), relayed_.wake_at()});
-  if (pacing_.uplink() != nullptr) at = std::min(at, pacing_.uplink()->next_wake());
-  return at == Instant::infinite_future() ? std::nullopt : std::optional(at);
+  const Instant at = std::min({soonest_, sizes_.wake_at(), relayed_.wake_at()});
+  return pacing_.uplink() == nullptr ? at : std::min(at, pacing_.uplink()->next_wake());
 }
 
 void Node::cancel_all(Instant now, const Status& status) {
   for (const auto& member : members_) {
-    member->engine_.cancel_all(now, status);
+    member->engine_.cancel(now, status);
     touch(*member);
   }
 }

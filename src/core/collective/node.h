@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "collective/answer_queue.h"
@@ -37,7 +36,7 @@ class Node {
 
   // Turns on the search for the longest datagram of each path. Call before any join.
   void measure_sizes(const protocol::SizeLimits& limits) { paths_.measure(limits); }
-  // How long datagrams may be, and what ranks agree on. touch() a member that asks or tells.
+  // Lengths of datagrams, and what ranks agree on. Call touch() after agree() or tell().
   PathSizes& sizes() { return sizes_; }
 
   // Paces all datagrams that this process sends from now on. Returns false, and changes nothing, if
@@ -66,33 +65,35 @@ class Node {
   void touch(Member& member);
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
-  // Forgets the measurements of the path to the process in the slot. It has moved to another host,
-  // or is reached through another process, `relay`, from now on, with `further` bytes more in each
-  // datagram. A transport has proved it.
+  // Forgets the measurements of the path to the process in the slot. Call it when a transport has
+  // proved that the process has moved to another host, or is reached through the process `relay`
+  // from now on, which makes each datagram `further` bytes longer.
   void on_new_path(Instant now, Rank slot, Rank relay = kNoRank, std::size_t further = 0);
-  // That relay passes on this much of the data that this process sends through it, and drops the
-  // rest.
+  // Keeps what is sent through the relay to the rate that it forwards for this process. The relay
+  // drops the rest (WIRE 9.10).
   void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second) {
     relayed_.on_share(now, relay, bytes_per_second);
   }
-  // This process forwarded `bytes` bytes for others. They are taken from what it may send itself.
-  // Members that leave stay for as long as it forwards.
+  // Takes `bytes` bytes that this process forwarded for others from what it may send itself.
+  // Members that are leaving stay while this process forwards.
   void note_forwarded(Instant now, std::uint64_t bytes);
-  // `drops` datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
-  // hear how many of theirs were dropped, and send less at a time (congestion/receive_room.h). Call
-  // it while datagrams arrive, as often as wants_host_drops() asks: never if nothing is paced.
+  // Tells peers how many of their datagrams this process's socket dropped, so that they send less
+  // at a time (congestion/receive_room.h). `drops`: the socket's drops so far. `socket_bytes`: size
+  // of its buffer. Call it while datagrams arrive, whenever wants_host_drops() is true. If nothing
+  // is paced, that is never.
   bool wants_host_drops(Instant now) const { return pacing_.wants_host_drops(now); }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes) {
     pacing_.on_host_drops(now, drops, socket_bytes);
   }
-  // Time passed, or members were touched. `released`: number of handed-out trains that are no
-  // longer read. Members with later ones start no operation.
+  // Call it at next_wake(), and after members were touched. `released`: how many of the trains
+  // handed out so far are no longer read. A member with a later train starts no operation.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
   // Writes the next train of some member, addressed to a slot. Members are served in rotation.
   bool poll_train(Instant now, protocol::TrainBuffer& out);
   std::uint64_t trains() const { return trains_; }
-  std::optional<Instant> next_wake() const;
-  // Fails all requests of all members, as Engine::cancel_all().
+  // When on_wake() is due; infinite future if never.
+  Instant next_wake() const;
+  // Fails all requests of all members, as Engine::cancel().
   void cancel_all(Instant now, const Status& status);
 
   // Returns true if any operation is open: peers may have to send something.

@@ -1,19 +1,19 @@
-// Measures the parts of a reduction's gradient-to-noise ratio on some of its packets. These are the
-// result, this rank's own contribution, and the error of encoding contributions and results. Values
-// are per unit of work: the caller gives the factor.
+// Measures the parts of a reduction's gradient-to-noise ratio on some of its packets. The parts are
+// mean squares of the result, of this rank's own contribution, and of the errors of encoding.
+// Values are per unit of work: the caller gives the factor.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "codec/codec.h"
 #include "estimate/noise.h"
 #include "leeway/report.h"
 
 namespace leeway::collective {
 
-// Only float32 is measured, and only of float32 residuals are kept.
+// Views bytes as float32, the only type that is measured and of which residuals are kept.
 inline std::span<const float> floats_of(ByteSpan bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
@@ -31,9 +31,9 @@ class NoiseMeter {
   }
 
   // Returns true if this packet of `packets` in a shard is measured. All are measured if there are
-  // fewer than 8, else every fourth, eighth or 32nd, and at least two. A packet to which no other
-  // rank contributed says nothing. Measuring every eighth of many cost 4 % of a 16 MiB nvfp4
-  // all_reduce of 4 ranks.
+  // fewer than 8, else every fourth, eighth or 32nd. That is at least two, since a packet to which
+  // no other rank contributed says nothing. For long shards, every eighth packet instead of every
+  // 32nd cost 4 % of a 16 MiB nvfp4 all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
@@ -45,7 +45,7 @@ class NoiseMeter {
     weights_.add(weights, static_cast<double>(elements));
     elements_ += static_cast<double>(elements);
   }
-  // Adds elements that this rank owns.
+  // Adds elements of the result that this rank owns.
   void add_result(std::span<const float> result, double factor,
                   const estimate::WeightMoments& weights) {
     result_.add(result, factor);
@@ -94,7 +94,7 @@ class NoiseMeter {
   Mean control_;
   Mean encoded_;
   Mean spread_;
-  Arena decoded_;
+  GrowingBuffer decoded_;
 };
 
 NoiseReport report_of(const estimate::NoiseEstimate& estimate, double loss);

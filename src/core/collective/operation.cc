@@ -8,7 +8,6 @@
 
 #include "base/contracts.h"
 #include "base/duration_text.h"
-#include "protocol/awaited.h"
 
 namespace leeway::collective {
 
@@ -28,10 +27,6 @@ Operation::Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& histor
       reduction_(watcher),
       spread_(watcher) {}
 
-bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
-  return begin(now, request, number, nullptr);
-}
-
 bool Operation::holds(std::uint64_t place) const {
   return request_ != nullptr && request_->spec.stands_in && request_->place == place &&
          round_ != nullptr && !round_->ended;
@@ -43,7 +38,6 @@ void Operation::take_over(Instant now, Request& request) {
   (void)begin(now, request, stand_in->number, stand_in);
 }
 
-// `stand_in`: the open round that becomes the operation's, or null for a new one.
 bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t> number,
                       protocol::Round* stand_in) {
   LEEWAY_ASSERT(free());
@@ -76,7 +70,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     return false;
   }
   if (request.spec.forfeit != nullptr) {
-    endpoint_.fail(now, *round_, *request.spec.forfeit);
+    fail_at_source(now, *request.spec.forfeit);
     return true;
   }
   if (request.spec.stands_in) {
@@ -174,8 +168,8 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  // One copy of a packet is enough (WIRE 2.12), so the number of packets that came says little
-  // about the link.
+  // Short flows are sent in several copies (WIRE 2.12), so the number of packets that came says
+  // little about the link.
   const bool copied = endpoint_.config().paced &&
                       plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
@@ -199,9 +193,8 @@ void Operation::on_done(const Status& status, Instant now) {
   report.times.reduce = reduce_settled_ - submitted_;
   report.times.spread = now - reduce_settled_;
   report.times.total = now - submitted_;
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!plan_.round.phases[k].active) continue;
-    const protocol::PhaseState& phase = round_->phases[k];
+  for (const FlowKind kind : plan_.round.active_kinds()) {
+    const protocol::PhaseState& phase = round_->phase(kind);
     report.deadline_cut |= phase.deadline_cut || phase.cut_elsewhere() != kNoRank;
   }
   report.codec = request_->spec.options.codec;
@@ -253,7 +246,7 @@ std::string Operation::missing_of() const {
   std::string text = ranks.size() == 1 ? ", most of them from rank " : ", most of them from ranks ";
   for (const Rank rank : ranks) {
     if (rank != ranks.front()) text += ", ";
-    text += std::to_string(protocol::known_as(endpoint_.config().names, rank));
+    text += std::to_string(endpoint_.config().known_as(rank));
   }
   if (ranks.size() == 1 && endpoint_.link(ranks.front()).gone) text += ", which is gone";
   return text;
@@ -264,9 +257,7 @@ std::string Operation::missing_of() const {
 Status Operation::incomplete() const {
   const CollectiveReport& report = request_->report;
   const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
-  const auto named = [this](Rank rank) {
-    return protocol::known_as(endpoint_.config().names, rank);
-  };
+  const auto named = [this](Rank rank) { return endpoint_.config().known_as(rank); };
   std::array<char, 64> why{};
   const protocol::PhaseState& spread = round_->phase(FlowKind::spread);
   if (const Rank by = spread.cut_elsewhere(); by != kNoRank && !spread.deadline_cut) {
@@ -299,13 +290,21 @@ void Operation::finish(Instant now, const Status& status) {
   std::exchange(request_, nullptr)->finish(status, now);
 }
 
+// Whatever code the caller's payload source fails with: to peers this rank is neither gone nor shut
+// down.
+void Operation::fail_at_source(Instant now, const Status& why) {
+  const bool misleads = request_->spec.elsewhere() && (why.code() == StatusCode::kCancelled ||
+                                                       why.code() == StatusCode::kPeerLost);
+  endpoint_.fail(now, *round_, why, {.told = misleads ? StatusCode::kInternal : StatusCode::kOk});
+}
+
 void Operation::ask_payload(Instant now) {
   if (!exchanges()) return;
   const Duration every = payload_.poll_every();
   ask_at_ = every > Duration{0} ? now + every : Instant::infinite_future();
   const PayloadExchange::Progress progress = payload_.ask(now, spread_.available());
   if (!outcome_known_) {
-    if (!progress.fault.ok()) return endpoint_.fail(now, *round_, progress.fault);
+    if (!progress.fault.ok()) return fail_at_source(now, progress.fault);
     if (progress.contributions) endpoint_.release_chunks(*round_, FlowKind::reduce);
     if (progress.spread) endpoint_.release_chunks(*round_, FlowKind::spread);
     return;
@@ -320,8 +319,10 @@ void Operation::ask_payload(Instant now) {
     ask_at_ = std::min(ask_at_, deadline);
     return;
   }
-  finish(now, Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s: Timed out: %s", plan_.self,
-                            plan_.round.name, payload_.awaited().c_str()));
+  finish(now, Status::error(StatusCode::kDeadlineExceeded,
+                            "rank %u: %s: Timed out (deadline %s): %s", plan_.self,
+                            plan_.round.name, in_milliseconds(plan_.round.deadline_said).data(),
+                            payload_.awaited().c_str()));
 }
 
 // The sink may get the last packets as late as the deadline, so it has the same time once more
@@ -339,7 +340,7 @@ void Operation::end(Instant now, const Status& status, const protocol::Blame& bl
 }
 
 void Operation::cancel_payload(Instant now, const Status& status) {
-  if (awaits_payload()) finish(now, status);
+  if (exchanges() && outcome_known_) finish(now, status);
 }
 
 void Operation::report_noise() {
@@ -371,32 +372,22 @@ void Operation::report_noise() {
 
 void Operation::fill_peer_reports() {
   CollectiveReport& report = request_->report;
-  std::uint64_t expected = 0;
-  std::uint64_t arrived = 0;
-  std::uint64_t repaired = 0;
-  for (Rank peer = 0; peer < endpoint_.config().size; ++peer) {
-    if (peer == endpoint_.config().self) continue;
+  for (const Rank peer : endpoint_.state().others()) {
     PeerReport row{.rank = peer};
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!plan_.round.phases[k].active) continue;
-      const protocol::ReceiveFlow& in = round_->phases[k].receive[peer];
+    for (const FlowKind kind : plan_.round.active_kinds()) {
+      const protocol::ReceiveFlow& in = round_->phase(kind).receive[peer];
       row.expected += in.packets;
       row.arrived += in.arrived_count;
       row.repaired += in.repaired;
       row.duplicate += in.duplicate;
       row.late += in.late;
-      row.sent += round_->phases[k].send[peer].sent;
-      row.missed |= round_->phases[k].send[peer].missed;
+      const protocol::SendFlow& out = round_->phase(kind).send[peer];
+      row.sent += out.sent;
+      row.missed |= out.missed;
     }
-    expected += row.expected;
-    arrived += row.arrived;
-    repaired += row.repaired;
     report.peers.push_back(row);
   }
-  if (expected == 0) return;
-  report.loss = 1.0 - static_cast<double>(arrived) / static_cast<double>(expected);
-  report.loss_first_pass =
-      1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
+  set_losses(report);
 }
 
 void Operation::on_closed() {

@@ -21,18 +21,20 @@
 
 namespace leeway::collective {
 
-// Reused from operation to operation, so that its memory is allocated once.
+// Objects are reused from operation to operation, so that their memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
   Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history, AutomaticCodec& automatic,
             MemoryWatcher* watcher);
 
   // Returns false if the protocol has no room for another open round. The request must have been
-  // validated, or be forfeited. `number`: as RoundPlan::number.
-  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {});
+  // validated, or be forfeited. `number`: as RoundPlan::number. `stand_in`: the open round that
+  // becomes the operation's, or null for a new one.
+  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {},
+             protocol::Round* stand_in = nullptr);
   // Returns true for a stand-in that holds this place of a collective.
   bool holds(std::uint64_t place) const;
-  // The request replaces the stand-in, whose own request is done.
+  // Puts the request in the place of the stand-in, whose own request is then done.
   void take_over(Instant now, Request& request);
   bool performs(const Request& request) const { return request_ == &request; }
   // See Engine::end().
@@ -41,12 +43,11 @@ class Operation final : public protocol::RoundClient {
 
   // Returns true for an operation whose elements are encoded and decoded elsewhere.
   bool exchanges() const { return request_ != nullptr && request_->payload != nullptr; }
-  // Returns true if the packets of the operation are through, but its source or sink is not done.
-  bool awaits_payload() const { return exchanges() && outcome_known_; }
   // Asks source and sink which chunks are ready.
+  void fail_at_source(Instant now, const Status& why);
   void ask_payload(Instant now);
   Instant ask_payload_at() const { return ask_at_; }
-  // Fails an operation whose packets are through.
+  // Fails the operation if its packets are through, but its source or sink is not done.
   void cancel_payload(Instant now, const Status& status);
 
   // RoundClient
@@ -67,8 +68,6 @@ class Operation final : public protocol::RoundClient {
   void on_closed() override;
 
  private:
-  bool begin(Instant now, Request& request, std::optional<std::uint32_t> number,
-             protocol::Round* stand_in);
   void release_reduced();
   void finish(Instant now, const Status& status);
   Instant payload_deadline() const;

@@ -30,12 +30,6 @@ std::byte* bytes_of(const void* data) {
   return static_cast<std::byte*>(const_cast<void*>(data));
 }
 
-// Element type of the tensors.
-DataType dtype_of(const OperationSpec& spec) {
-  const bool from_output = spec.kind == OperationKind::scatter || spec.kind == OperationKind::recv;
-  return from_output ? spec.output.dtype : spec.input.dtype;
-}
-
 // Codec of the spread half, or of data that is only moved.
 CodecOptions spread_codec_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) && has_spread_half(spec.kind)
@@ -43,12 +37,12 @@ CodecOptions spread_codec_of(const OperationSpec& spec) {
              : spec.options.codec;
 }
 
-// Sums of many contributions are worth unbiased rounding; data that is only copied is not.
+// Sums need unbiased rounding, since the errors of many contributions add up. Copies do not.
 codec::Purpose purpose_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
 }
 
-// Returns true if one block goes to all its receivers.
+// Returns true if all receivers of a rank get the same block.
 bool same_block(OperationKind kind) {
   return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
 }
@@ -68,19 +62,22 @@ bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
 }
 
+// Packets of the longest flow of the reduce half.
+std::uint32_t longest_contribution(const OperationPlan& plan) {
+  std::uint32_t longest = 0;
+  for (Rank owner = 0; owner < plan.size; ++owner)
+    longest = std::max(longest, plan.reduced_grid(owner).packets());
+  return longest;
+}
+
 // Returns true if owners ask again for a contribution of which no packet arrived. Its sender keeps
 // the payload: in an all_reduce until the result has come, else in a copy or until owners confirm.
 // Asking is worth it for flows that chance may lose as a whole.
 bool fetches_empty(const OperationPlan& plan) {
   const ReductionPlan& reduction = plan.reduction;
   if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
-  if (plan.kind == OperationKind::all_reduce) return true;
-  std::uint32_t longest = 0;
-  for (Rank owner = 0; owner < plan.size; ++owner) {
-    const auto grid = plan.grid_of(reduction.shards[owner].count, reduction.format);
-    longest = std::max(longest, grid.packets());
-  }
-  return longest < estimate::kShortFlowPackets;
+  return plan.kind == OperationKind::all_reduce ||
+         longest_contribution(plan) < estimate::kShortFlowPackets;
 }
 
 // Returns true if the reduce half keeps a copy of the input. An all_reduce does not: its caller
@@ -90,7 +87,7 @@ bool copies_input(const OperationSpec& spec, bool fetches_empty) {
   return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
 }
 
-// Noise arises where packets may be lost or values are re-encoded.
+// Returns true if noise is measured. It arises where packets may be lost or values are re-encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents || spec.elsewhere()) return false;
@@ -124,7 +121,7 @@ bool has_own_spread(const OperationSpec& spec) {
 // Codec for the tag. A codec that leaves the bytes of such elements as they are is reported as
 // native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
-  // this is a stand-in: the call itself tells which codec was chosen
+  // Only a stand-in has this codec here. The call itself tells which codec was chosen.
   if (options.codec == Codec::automatic) return {};
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
@@ -231,7 +228,7 @@ void plan_common(const OperationSpec& spec, const protocol::EndpointConfig& conf
                  OperationPlan& plan) {
   plan.kind = spec.kind;
   plan.reduction = {};
-  plan.dtype = has_reduce_half(spec.kind) ? spec.input.dtype : dtype_of(spec);
+  plan.dtype = dtype_of(spec);
   plan.payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan_sums(spec, config, plan);
   plan.contents = spec.contents;
@@ -293,16 +290,6 @@ bool may_be_coded(const protocol::EndpointConfig& config, const protocol::PhaseP
          longest > limits::kEagerPackets && longest <= limits::kCodedFlowPacketsMax;
 }
 
-// Packets of the longest flow.
-std::uint32_t longest_contribution(const OperationPlan& plan) {
-  std::uint32_t longest = 0;
-  for (Rank owner = 0; owner < plan.size; ++owner) {
-    const std::size_t elements = plan.reduction.shards[owner].count;
-    longest = std::max(longest, plan.grid_of(elements, plan.reduction.format).packets());
-  }
-  return longest;
-}
-
 std::uint32_t longest_block(const OperationPlan& plan) {
   std::uint32_t longest = 0;
   for (const std::vector<Block>* blocks : {&plan.spread.send, &plan.spread.receive}) {
@@ -347,7 +334,10 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.deadline = plan.round.deadline;
   phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
-  phase.payload_retained = plan.spread.sends_own_copy();
+  // A longer message is done when its receiver has it, also if packets are encoded to memory of our
+  // own: its sender hears of a receive that does not fit.
+  phase.payload_retained =
+      plan.spread.sends_own_copy() && (!point_to_point(spec.kind) || is_small(spec));
   phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
   // Packets that are encoded for each receiver would be encoded again for every parity.
   const bool kept = plan.spread.format.identity() || plan.spread.same_block;
@@ -415,9 +405,9 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
   return spec.input.count;
 }
 
-// If each rank sends to all, a barrier takes N (N - 1) messages; through one rank it takes 2 (N -
-// 1). Where ranks share processors, they wait for each other's work, and fewer messages save more
-// than the second hop takes. Between hosts the direct way takes less time.
+// Returns true if ranks meet through one of them, with 2 (N - 1) messages. If each rank sends to
+// all, N (N - 1) are needed. Ranks that share processors wait for each other's work, so fewer
+// messages save more than the second hop takes. Between hosts the direct way takes less time.
 bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
   const bool meets = spec.kind == OperationKind::barrier || is_empty(spec);
   return meets && spec.options.delivery.kind == Delivery::Kind::exact && config.one_host &&
@@ -455,7 +445,7 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
   plan_common(spec, endpoint.config(), plan);
   plan.self = endpoint.config().self;
   plan.size = endpoint.config().size;
-  // Not the request's sequence, which also counts messages and so differs between ranks.
+  // The request's sequence would not do: it also counts messages, and so differs between ranks.
   plan.step = context.number;
   plan.meter = measures_noise(spec) ? &context.meter : nullptr;
   plan.payload = spec.elsewhere() ? context.payload : nullptr;
@@ -493,7 +483,7 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 }
 
 // Plans a collective that takes its place and sends no data: it goes another way, or fails at once.
-// If it was refused, peers hear only its kind: a value that does not exist has no number on the
+// Of a refused collective peers hear only the kind, since invalid options may have no value on the
 // wire.
 void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
                    OperationPlan& plan) {

@@ -1,7 +1,7 @@
-// Plan of one operation, worked out once when it begins from the caller's request.
+// Plan of one operation, worked out once from the caller's request when the operation begins.
 //
 // The operation owns its plan until its round is closed. Both halves and the protocol's round read
-// it by const reference. State that changes while the operation runs is theirs.
+// it by const reference. They keep the state that changes while the operation runs.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct ReductionPlan {
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
-  bool one_pass = false;  // best effort: a packet does not come again once later ones have come
+  bool one_pass = false;  // best effort: what is lost of a flow that came in part stays lost
   // Contributions to a packet that hold an infinity or a NaN count as missing.
   bool finite_only = false;
   std::uint64_t rotation_key = 0;    // key of the order in which all senders walk our shard
@@ -47,8 +47,8 @@ struct ReductionPlan {
   bool copy_input = false;
   bool fetch_empty = false;  // owners ask again for contributions of which no packet arrived
 
-  // Factor from a contribution of that weight to values per unit of work: a sum's contributions are
-  // units.
+  // Returns the factor that turns a contribution of that weight into values per unit of work. In a
+  // sum each contribution counts as one unit.
   double per_unit(double weight) const { return op == ReduceOp::avg ? 1.0 / weight : 1.0; }
 };
 
@@ -71,11 +71,11 @@ struct SpreadPlan {
   bool tells_empty = false;
   // Elements are encoded and decoded elsewhere (PayloadExchange): `data` of blocks is not used.
   bool elsewhere = false;
-  double meter_factor = 1.0;   // to values per unit of work
+  double meter_factor = 1.0;   // turns the block into values per unit of work
   std::vector<Block> send;     // by receiver; a block without elements is not sent
   std::vector<Block> receive;  // by sender
 
-  // Returns true if the one block is sent from memory of ours.
+  // Returns true if the one block is sent from the library's memory, encoded or copied.
   bool sends_own_copy() const {
     return same_block && !elsewhere && (!format.identity() || copy_input);
   }
@@ -91,11 +91,11 @@ struct OperationPlan {
   int size = 1;
   DataType dtype = DataType::f32;
   std::size_t payload_bytes = 0;  // most bytes of one encoded packet
-  // Payloads get a checksum: for any receiver; then by receiver. As
-  // protocol::EndpointConfig.
+  // Set if the payloads of any receiver get a checksum. `intact`: by receiver, 1 if its payloads
+  // need none (protocol::EndpointConfig).
   bool sum_payloads = true;
   std::span<const std::uint8_t> intact;
-  bool contents = true;  // as OperationSpec
+  bool contents = true;  // OperationSpec::contents
   // Both values key the random bits of codecs and estimators.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -111,7 +111,7 @@ struct OperationPlan {
   std::vector<std::uint64_t> pair_receives;
   ReductionPlan reduction;    // valid if round.phase(reduce).active
   SpreadPlan spread;          // valid if round.phase(spread).active, or (point)
-  protocol::RoundPlan round;  // the same as the protocol sees it
+  protocol::RoundPlan round;  // the protocol's part of the plan
 
   bool sums_to(Rank receiver) const {
     return sum_payloads && (receiver >= intact.size() || intact[receiver] == 0);
@@ -134,12 +134,12 @@ struct OperationPlan {
   codec::Place place_of(Rank source, std::size_t position) const {
     return {seed, step, source, position};
   }
-  // Returns false for values of a reduction that are not all finite, if those are left out: they
-  // would spoil every mean.
+  // Returns false if the reduction leaves out values that are not finite, and `values` has some.
+  // They would spoil every mean.
   bool is_measurable(ByteSpan values) const {
     return !reduction.finite_only || codec::all_finite(dtype, values);
   }
-  // Factor from a reduction's result to values per unit of work.
+  // Returns the factor that turns a reduction's result into values per unit of work.
   double result_per_unit() const { return reduction.op == ReduceOp::avg ? 1.0 : 1.0 / size; }
 };
 
@@ -156,6 +156,10 @@ struct PlanContext {
 // Returns when a call that was submitted at `submitted` is over its deadline. Infinite future if
 // the deadline is more than a quarter of no_deadline.
 Instant overdue_at(Instant submitted, Duration deadline);
+// The same for a request that was submitted.
+inline Instant deadline_of(const Request& request) {
+  return overdue_at(request.submitted, request.spec.options.delivery.deadline);
+}
 
 // Returns kResourceExhausted if a rank sends another more than limits::kFlowPacketsMax packets. The
 // request must have been validated.

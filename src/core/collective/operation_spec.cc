@@ -24,6 +24,11 @@ bool rooted(OperationKind kind) {
   return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
          kind == OperationKind::gather || kind == OperationKind::scatter;
 }
+// Returns true if type and number of the elements are those of the output: some ranks have no
+// input.
+bool goes_by_output(OperationKind kind) {
+  return kind == OperationKind::scatter || kind == OperationKind::recv;
+}
 bool uses_input(const OperationSpec& spec, Rank self) {
   if (spec.kind == OperationKind::recv) return false;
   return spec.kind != OperationKind::scatter || self == spec.peer;
@@ -40,7 +45,7 @@ bool has_size(std::size_t count, DataType dtype) {
   return count <= kBytesMax / std::max<std::size_t>(1, size_of(dtype));
 }
 
-// Returns true if `whole` is `part` for each rank.
+// Returns true if whole == part * ranks. That product itself might overflow.
 bool is_multiple(std::size_t whole, std::size_t part, std::size_t ranks) {
   return whole / ranks == part && whole % ranks == 0;
 }
@@ -231,7 +236,7 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
-  // This lets all ranks decide alike that the call goes as a whole.
+  // Since all ranks set confirm_use, they decide alike that the call is not cut into parts.
   if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
     return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
@@ -264,9 +269,7 @@ Status check_reduce_op(const OperationSpec& spec) {
 
 Status check_options(const OperationSpec& spec, int size) {
   const CollectiveOptions& options = spec.options;
-  const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter
-                             ? spec.output.dtype
-                             : spec.input.dtype;
+  const DataType dtype = dtype_of(spec);
   if (options.delivery.deadline.count() <= 0) return invalid(spec, "deadline must be positive");
   if (!(options.delivery.loss_max >= 0.0 && options.delivery.loss_max <= 1.0)) {
     return invalid(spec, "loss_max must lie in 0 .. 1");
@@ -398,14 +401,17 @@ bool has_automatic_codec(const CollectiveOptions& options) {
          (options.spread_codec && options.spread_codec->codec == Codec::automatic);
 }
 
+DataType dtype_of(const OperationSpec& spec) {
+  return goes_by_output(spec.kind) ? spec.output.dtype : spec.input.dtype;
+}
+
 std::size_t agreed_count(const OperationSpec& spec) {
   if (spec.uneven()) {
     if (spec.kind == OperationKind::all_to_all) return 0;
     return (spec.kind == OperationKind::all_gather ? spec.output_blocks : spec.input_blocks)
         .total();
   }
-  const bool from_output = spec.kind == OperationKind::scatter || spec.kind == OperationKind::recv;
-  return from_output ? spec.output.count : spec.input.count;
+  return goes_by_output(spec.kind) ? spec.output.count : spec.input.count;
 }
 
 Status validate(const OperationSpec& spec, Rank self, int size) {

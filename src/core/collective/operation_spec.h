@@ -49,8 +49,8 @@ struct OperationSpec {
   // It only holds its place among the collectives of a channel, and is open until Engine::end().
   // The call itself goes another way, or takes the place later (Engine::submit()).
   bool stands_in = false;
-  // As in wire::OperationTag: how the whole call goes. This operation is a part of it, or stands in
-  // for it.
+  // How the whole call goes (wire::OperationTag::parts). This operation is a part of that call, or
+  // stands in for it.
   std::uint8_t parts = 0;
   // The call that a hop is a part of. Texts name this call.
   struct Whole {
@@ -77,7 +77,7 @@ bool has_spread_half(OperationKind kind);
 // has any.
 bool is_empty(const OperationSpec& spec);
 bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy classes are defined for
-// In either half.
+// Returns true if the codec of either half is automatic.
 bool has_automatic_codec(const CollectiveOptions& options);
 
 // Address of element number `element` of a tensor of this type.
@@ -85,8 +85,10 @@ inline std::byte* element_at(const void* data, std::size_t element, DataType typ
   return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
 }
 
-// Number of elements by which ranks compare whether they mean the same operation: per-rank
-// contribution or result, whichever is the same everywhere.
+// Element type of the tensors.
+DataType dtype_of(const OperationSpec& spec);
+// Returns the number of elements that ranks compare to find out whether they call the same
+// operation: those of a contribution or of the result, whichever is the same everywhere.
 std::size_t agreed_count(const OperationSpec& spec);
 
 // Returns kInvalidArgument or kUnsupported with the argument's name and value; ok otherwise.

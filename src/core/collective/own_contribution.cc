@@ -66,8 +66,8 @@ void OwnContribution::take_input() {
   }
 }
 
-// An owner for which our contribution has weight 0 uses none of it. The residual for it waits for a
-// call in which we have units of work for it.
+// An owner for which our contribution has weight 0 uses none of it. The residual for that owner
+// waits for a call in which the weight is not 0.
 bool OwnContribution::pays_residual(Rank owner) const {
   if (half().residual.empty()) return false;
   return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
@@ -78,8 +78,8 @@ void OwnContribution::add_residual(Rank owner) {
   const auto owed = half().residual.subspan(shard.offset, shard.count);
   auto* values = reinterpret_cast<float*>(copied_input_.data()) + shard.offset;
   for (std::size_t i = 0; i < owed.size(); ++i) values[i] += owed[i];
-  // Data that is not encoded leaves no residual: our own contribution to our shard, and everything
-  // under an identical format.
+  // Values that are not encoded leave no residual: our contribution to our own shard, and all
+  // values of a format that keeps them as they are.
   if (owner == plan_->self || half().format.identity()) std::fill(owed.begin(), owed.end(), 0.0f);
 }
 

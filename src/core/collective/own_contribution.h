@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "collective/operation_plan.h"
 #include "collective/parity_cache.h"
 #include "protocol/round_client.h"
@@ -26,7 +26,7 @@ class OwnContribution {
 
   // Values of a packet of our own shard, which are not encoded. Valid until the next call.
   ByteSpan to_self(PacketIndex index);
-  // The same. They are copied if the result takes their place and may have to be formed again.
+  // The same, but a copy if the result overwrites the values and may have to be formed again.
   ByteSpan kept_to_self(PacketIndex index);
   // Adds these values to the noise that is measured.
   void measure(PacketIndex index);
@@ -50,14 +50,14 @@ class OwnContribution {
 
   const OperationPlan* plan_ = nullptr;  // plan of the current operation
   const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
-  schedule::PacketGrid own_grid_;        // of our own shard
+  schedule::PacketGrid own_grid_;        // cuts our own shard into packets
   std::size_t element_bytes_ = 4;
-  Arena copied_input_;       // or the input plus the residual
-  bool multiplies_ = false;  // a factor is still to be applied to the values at `input_`
-  // Our contribution to one packet then, or if the result takes its place.
-  Arena packet_;
+  GrowingBuffer copied_input_;  // or the input plus the residual
+  bool multiplies_ = false;     // a factor is still to be applied to the values at `input_`
+  // Our contribution to one packet, if a factor is applied or the result overwrites the original.
+  GrowingBuffer packet_;
   // For a coded phase.
-  Arena kept_;                          // our encoded contributions
+  GrowingBuffer kept_;                  // our encoded contributions
   std::vector<std::size_t> kept_from_;  // by owner: offset of the first packet
   std::vector<ParityCache> parities_;   // by owner
 };

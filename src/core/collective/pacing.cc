@@ -33,7 +33,7 @@ void Pacing::start(Instant now, std::unique_ptr<congestion::Uplink> uplink) {
   paths_.each([&](Rank slot, const protocol::Path& path) {
     if (path.window() == 0) return;
     add_path(slot);
-    on_report(now, slot);  // earlier reports tell nothing of later datagrams
+    on_report(now, slot);  // counts of datagrams that left before are no news later
   });
 }
 
@@ -44,7 +44,7 @@ void Pacing::wake_by(std::function<void()> wake) {
 
 void Pacing::add_path(Rank slot) {
   protocol::Path& path = paths_[slot];
-  if (uplink_ == nullptr || path.window() == 0) return;  // window 0: this process itself
+  if (uplink_ == nullptr || path.window() == 0) return;  // this process itself has no window
   uplink_->make_link(slot, path.remembered());
   path.ask();
 }

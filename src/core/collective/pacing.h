@@ -27,18 +27,18 @@ class Pacing {
   void wake_by(std::function<void()> wake);
 
   congestion::Uplink* uplink() const { return uplink_.get(); }
-  // A member uses the path from now on.
+  // Call it when a member begins to use the path.
   void add_path(Rank slot);
-  // Bytes left that no path counts: of many peers' trains, or none.
+  // Charges bytes that no path counts, such as those of a train to many peers.
   void charge(Instant now, std::size_t bytes) {
     if (uplink_ != nullptr) uplink_->on_group_sent(now, bytes);
   }
-  // A train left. `share`: of the data that waited, as Uplink::on_sent(). Something is paced.
+  // Call it after begin(), when a train left. `share`: as for Uplink::on_sent().
   void on_train(Instant now, const protocol::TrainBuffer& train, double share = 1);
-  // The path has a new report. Something is paced.
+  // Call it after begin(), when the path has a new report.
   void on_report(Instant now, Rank slot);
 
-  // As Node's.
+  // The same as Node's functions.
   bool wants_host_drops(Instant now) const { return now >= room_at_; }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes);
 

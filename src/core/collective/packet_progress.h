@@ -22,14 +22,14 @@ class PacketProgress {
     for (ChunkIndex c; c.value < grid.chunks(); ++c) chunk_left_[c.value] = grid.chunk_size(c);
   }
 
-  // A contribution came that was not here. Returns true if none is missing now.
+  // Counts a contribution that was not here before. Returns true if none is missing now.
   bool arrive(PacketIndex index) {
     LEEWAY_ASSERT(missing_[index.value] > 0);
     return --missing_[index.value] == 0;
   }
   bool is_reduced(PacketIndex index) const { return reduced_.test(index.value); }
   bool is_reduced(ChunkIndex chunk) const { return chunk_left_[chunk.value] == 0; }
-  // The packet's result is there. Pushes its chunk to `done` if that makes all of it reduced.
+  // Marks the packet as reduced. Pushes its chunk to `done` if all packets of the chunk now are.
   void reduce(PacketIndex index, schedule::ChunkQueue& done) {
     const ChunkIndex chunk = grid_.chunk_of(index);
     LEEWAY_ASSERT(!is_reduced(index) && !is_reduced(chunk));

@@ -1,5 +1,5 @@
-// Computes lost packets of a code from the packets that came and the parity that lies in the places
-// of others (protocol::ParityLedger).
+// Computes lost packets of a code from the packets that came and from parity, which lies in places
+// of lost packets (protocol::ParityLedger).
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "erasure/cauchy.h"
 #include "protocol/round_client.h"
 
@@ -37,7 +37,7 @@ class PacketRecovery {
     std::array<MutableByteSpan, limits::kCodePackets> places;
     for (std::uint32_t n = 0; n < code.rows.size(); ++n)
       places[n] = place(grid.packet(code.code, n));
-    // A place that is shorter than parity is the flow's last.
+    // Only the place of the flow's last packet may be shorter than parity.
     const bool fits = !code.last.empty() && places[code.last_at].size() == bytes;
     if (fits) std::memcpy(places[code.last_at].data(), code.last.data(), bytes);
     recovery_->run(std::span(places).first(code.rows.size()), code.rows, bytes,
@@ -46,7 +46,7 @@ class PacketRecovery {
 
  private:
   std::unique_ptr<erasure::Recovery> recovery_;
-  Arena lifted_;
+  GrowingBuffer lifted_;
 };
 
 }  // namespace leeway::collective

@@ -1,14 +1,14 @@
-// Parity of the packets of one flow, made a few rows at a time. Its cost is in reading the packets,
-// and receivers of one block want the same parity.
+// Parity of the packets of one flow, computed a few rows at a time and kept. Most of its cost is in
+// reading the packets, and all receivers of one block get the same parity.
 #pragma once
 
 #include <array>
 #include <cstring>
 #include <span>
 
-#include "base/arena.h"
 #include "base/bitmap.h"
 #include "base/crc32c.h"
+#include "base/growing_buffer.h"
 #include "erasure/cauchy.h"
 #include "protocol/round_client.h"
 #include "wire/code_grid.h"
@@ -22,7 +22,7 @@ class ParityCache {
   void reset(std::uint32_t packets, std::size_t bytes) {
     grid_ = wire::CodeGrid(packets);
     bytes_ = bytes;
-    arena_.reserve(grid_.parities_max() * bytes);  // pages that are never written take no memory
+    buffer_.reserve(grid_.parities_max() * bytes);  // pages that are never written take no memory
     made_.resize(std::size_t{grid_.codes()} * kGroups);
   }
 
@@ -40,13 +40,13 @@ class ParityCache {
   }
 
  private:
-  // Reading the packets takes longer than summing a few rows more than are sent.
+  // Rows computed at a time. Some are never sent, but cost less than reading the packets again.
   static constexpr std::uint32_t kRows = 8;
   static constexpr std::uint32_t kGroups = limits::kCodeParitiesMax / kRows;
   static_assert(limits::kCodeParitiesMax % kRows == 0);
 
   MutableByteSpan place(wire::ParityPlace parity) {
-    return {arena_.data() + (std::size_t{parity.row} * grid_.codes() + parity.code) * bytes_,
+    return {buffer_.data() + (std::size_t{parity.row} * grid_.codes() + parity.code) * bytes_,
             bytes_};
   }
   template <typename Packet>
@@ -60,7 +60,7 @@ class ParityCache {
 
   wire::CodeGrid grid_{0};
   std::size_t bytes_ = 0;
-  Arena arena_;
+  GrowingBuffer buffer_;
   Bitmap made_;  // by group of rows and code
 };
 

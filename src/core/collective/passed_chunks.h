@@ -1,7 +1,7 @@
-// Chunks of this rank's shard that every sender has certainly passed: under best effort, what is
-// missing of them will not come. So the spread runs beside the reduction under loss too, and
-// results leave while they are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the loss-free time
-// instead of 1.6).
+// Finds the chunks of this rank's shard that every sender has certainly passed. Under best effort,
+// packets that are missing there will not come. So the spread runs beside the reduction under loss,
+// too, and results leave while they are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the
+// loss-free time instead of 1.6).
 //
 // All senders walk the shard in one cyclic order of chunks. The chunk they start in is split into
 // the first and the last part, and counts as last.

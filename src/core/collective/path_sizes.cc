@@ -168,7 +168,7 @@ Rank PathSizes::too_narrow(const Member& member) const {
   return kNoRank;
 }
 
-// Largest size that is no longer than all paths carry; 0 if not all of them are known.
+// Returns the longest datagram that all paths of the member carry; 0 while one of them is unknown.
 std::size_t PathSizes::least(const Member& member, bool measured) const {
   std::size_t least = member.config().datagram_bytes;
   for (Rank rank = 0; rank < member.slots().size() && measured; ++rank) {

@@ -1,6 +1,6 @@
-// Length of datagrams on each path of a process, whatever its communicators (WIRE 10): sends
-// probes, lets the ranks of a communicator agree on a size, answers both, and sends in pieces what
-// is too long for its path. The search itself is protocol/path_size.h's.
+// Length of datagrams on each path of a process, whatever its communicators (WIRE 10). Sends and
+// answers probes, lets the ranks of a communicator agree on a size, and cuts datagrams that are too
+// long for their path. The search for the length is in protocol/path_size.h.
 //
 // Drivers use the first part of the public functions. A node calls the others.
 #pragma once
@@ -39,35 +39,35 @@ class PathSizes {
   // Returns a rank to which no datagram of a useful length passes, although short ones do; else
   // kNoRank.
   Rank too_narrow(const Member& member) const;
-  // The path to the process leads through memory: datagrams of any length pass.
+  // Lifts the limit of a path that leads through memory, where datagrams of any length pass.
   void lift(Rank slot) { paths_[slot].size = protocol::PathSize(); }
-  // The system refused a datagram of `bytes` bytes for its length.
+  // Call it when the system refused a datagram of `bytes` bytes as too long.
   void on_refused(Instant now, Rank slot, std::size_t bytes);
   const SizeCounters& counters() const { return counters_; }
 
-  // The path leads elsewhere; relays add `further` bytes to its datagrams.
+  // Call it when the path leads elsewhere. Relays add `further` bytes to its datagrams.
   void on_new_path(Instant now, Rank slot, std::size_t further);
-  // Something arrived on the path: its next probe may be due earlier.
+  // Call it when something arrived on the path: its next probe may be due earlier.
   void look(Rank slot) { wake_at_ = std::min(wake_at_, paths_[slot].size.wake_at()); }
-  // A probe, question or answer came. `member` and `former` are of its communicator, and null if
-  // this process was never one. Returns why it is refused.
+  // Takes in a probe, question or answer. `member` and `former` are this process as a present or
+  // former member of its communicator, or null. Returns why the datagram is refused.
   wire::Refusal on_size(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram,
                         Member* member, const FormerMember* former);
-  // A piece came (WIRE 10.7). `whole` is the datagram that it completes, valid until the next
-  // piece of the path; else empty. Returns why the piece or the datagram is refused.
+  // Takes in a piece (WIRE 10.7). Sets `whole` to the datagram that it completes, if any, which is
+  // valid until the next piece of the path. Returns why the piece or the datagram is refused.
   wire::Refusal on_piece(Rank slot, const wire::Prefix& prefix, ByteSpan datagram, ByteSpan& whole);
   void on_wake(Instant now);
   Instant wake_at() const { return wake_at_; }
 
   // Returns true if poll() may have something to write.
   bool waits() const { return asks_ != nullptr || paths_.measured(); }
-  // Writes the next probe or question. No path counts it.
+  // Writes the next probe or question. Paths do not count these.
   bool poll(Instant now, std::span<const std::unique_ptr<Member>> members,
             protocol::TrainBuffer& out);
   // Cuts the train's datagrams if they are too long for its path, which has become narrower since
   // the communicator was made. Returns by how many bytes that makes the train longer.
   std::size_t fit(protocol::TrainBuffer& out);
-  // The member leaves.
+  // Call it when the member leaves.
   void forget(const Member& member) {
     if (asks_ == &member) asks_ = nullptr;
   }

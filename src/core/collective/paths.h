@@ -25,7 +25,7 @@ class Paths {
 
   std::size_t slots() const { return paths_.size(); }
   bool has(std::size_t slot) const { return slot < paths_.size() && paths_[slot] != nullptr; }
-  // The path has been met.
+  // The path must have been met.
   protocol::Path& operator[](std::size_t slot) { return *paths_[slot]; }
   const protocol::Path& operator[](std::size_t slot) const { return *paths_[slot]; }
 
@@ -51,7 +51,7 @@ class Paths {
   }
 
  private:
-  std::vector<std::unique_ptr<protocol::Path>> paths_;  // null before the first member
+  std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; paths not met are null
   protocol::SizeLimits limits_;
 };
 

@@ -41,7 +41,7 @@ class PayloadExchange {
   ByteSpan packet(PayloadHalf half, Rank owner, PacketIndex index) const;
   // Chunks of contributions that are ready, by owner.
   std::span<const Bitmap> ready() const { return ready_; }
-  // From now on the source is asked for this chunk of our own block, behind those before it.
+  // Lets ask() ask the source for this chunk of our own block, after those named earlier.
   void expect_spread(ChunkIndex chunk) { expected_.push(chunk); }
 
   struct Progress {
@@ -60,9 +60,9 @@ class PayloadExchange {
   void set_scales(PacketIndex index, std::span<const float> scales);
   // Hands over a chunk of our block of which all factors are set.
   void hand_over_reduced(ChunkIndex index);
-  // A packet of another rank's block has landed.
+  // Call it when a packet of another rank's block has landed.
   void note_spread(Rank owner, PacketIndex index);
-  // No more packets of other ranks' blocks will come: hands over incomplete chunks.
+  // Hands over incomplete chunks. Call it when no more packets of other ranks' blocks will come.
   void settle_spread();
 
   // ---- the end ----
@@ -94,7 +94,7 @@ class PayloadExchange {
   std::vector<Bitmap> ready_;           // the ready ones of contributions_, for the protocol
   Encoded spread_;                      // our own block
   schedule::ChunkQueue expected_;
-  std::uint64_t unencoded_ = 0;               // chunks
+  std::uint64_t unencoded_ = 0;               // chunks that the source has not encoded
   std::vector<std::size_t> contribution_at_;  // in landing memory, by sender
   std::vector<std::size_t> spread_at_;        // by owner
   std::vector<float> scales_;                 // by rank, then by packet of our block
@@ -105,7 +105,7 @@ class PayloadExchange {
   std::vector<PayloadContribution> terms_;
   std::vector<PayloadChunk> handed_;
   std::size_t used_ = 0;
-  std::size_t handed_seen_ = 0;  // by ask()
+  std::size_t handed_seen_ = 0;  // handed_.size() at the latest ask()
   Instant handed_at_{0};
 };
 

@@ -29,7 +29,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   progress_.reset(grid_, plan.size - 1);
   scales_.begin(plan, history, grid_.packets());
   counts_.reset(plan.size);
-  // Only for estimators that need not know the rest of the shard.
+  // Chunks settle early only for estimators that need not know the rest of the shard.
   passed_.reset(grid_, half().rotation_key, plan.size, plan.self,
                 half().one_pass && depends_on_packet_only(half().estimator));
 }
@@ -140,9 +140,9 @@ void Reduction::on_reduced(PacketIndex index, const estimate::BlockScales& block
   progress_.reduce(index, reduced);
 }
 
-// result = sum of scale_i x_i in rank order, for the scales that `scales_` has. A zero scale means
-// absent. Returns the contributors and scales that were used: `block`, unless contributions had to
-// be left out.
+// Writes the sum of scale_i x_i in rank order to the result, with the scales that `scales_` found.
+// A contribution of scale 0 is not used. Returns `block`, or what took its place because
+// contributions had to be left out.
 estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockScales& block,
                                      const Direct& direct) {
   if (plan_->payload != nullptr) plan_->payload->set_scales(index, scales_.values());
@@ -200,7 +200,7 @@ bool Reduction::find_non_finite(PacketIndex index) {
 // Combines integer types, float64 averages, and reductions that are not sums, in rank order, in the
 // tensor's own type.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
-  // All factors are 1.
+  // The scales are all 1 here.
   if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales_.values());
   if (!plan_->contents) return;
   operands_.clear();

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "collective/contribution_counts.h"
 #include "collective/contribution_scales.h"
 #include "collective/operation_plan.h"
@@ -40,10 +40,10 @@ class Reduction {
   const schedule::PacketGrid& grid() const { return grid_; }  // for our own shard
   schedule::PacketGrid grid_of(Rank owner) const { return plan_->reduced_grid(owner); }
 
-  // What is sent: payload() and parity().
+  // This rank's contributions. Its payload() and parity() form what is sent.
   OwnContribution& own() { return own_; }
-  // Takes in a packet. `flows` are the ledgers of all senders, without it. Chunks of our shard
-  // whose results are complete because of it are pushed to `reduced`.
+  // Takes in a packet. `flows` are the ledgers of all senders, without this packet. Pushes the
+  // chunks of our shard that it completes to `reduced`.
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced);
@@ -53,8 +53,8 @@ class Reduction {
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code,
                std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
-  // No more packets will come. Reduces the remaining chunks with the scales for the contributions
-  // that are here.
+  // Reduces the remaining chunks from the contributions that are here. Call it when no more packets
+  // will come.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
@@ -64,7 +64,7 @@ class Reduction {
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
   bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
-  // Returns true if contributions wait in memory of ours.
+  // Returns true if contributions wait in staging.
   bool stages() const { return plan_->contents && plan_->payload == nullptr; }
   std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));
@@ -110,10 +110,10 @@ class Reduction {
   ContributionCounts counts_;
   Staging staging_;
   PacketRecovery recovery_;  // for a coded phase
-  Arena block_;              // decoded values of one packet, for types other than float32
+  GrowingBuffer block_;      // decoded values of one packet, for types other than float32
   std::vector<Term> terms_;  // terms of the packet that is summed
   std::vector<Rank> term_ranks_;
-  std::vector<Rank> left_out_;  // of these
+  std::vector<Rank> left_out_;  // ranks whose terms are not finite
   std::vector<const std::byte*> operands_;
 };
 

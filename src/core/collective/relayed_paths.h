@@ -1,5 +1,5 @@
-// Paths that lead through another process, and what each of those relays passes on (WIRE 9.10). A
-// relay has one share for all paths through it: they are held together while it is used up.
+// Paths that lead through another process, and what each of those relays forwards (WIRE 9.10). A
+// relay has one share for all paths through it, so all of them are held while the share is used up.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,14 @@ class RelayedPaths {
  public:
   explicit RelayedPaths(Paths& paths) : paths_(paths) {}
 
-  // The path leads through `relay` from now on, which makes its datagrams `further` bytes longer;
-  // kNoRank: through none. Returns true if the path was held. It no longer is.
+  // Notes that the path leads through `relay` from now on, which makes its datagrams `further`
+  // bytes longer; kNoRank: through none. Ends a hold of the path, and returns true if there was
+  // one.
   bool lead(Rank slot, Rank relay, std::size_t further);
-  // The relay passes on this much of the data that this process sends through it.
+  // Sets how much of this process's data the relay forwards.
   void on_share(Instant now, Rank relay, std::uint64_t bytes_per_second);
-  // Charges a train to the relay that it goes through, if that one limits. The relay's paths are
-  // held when its share is used up.
+  // Charges a train to the relay that it goes through, if that relay has told a share. The relay's
+  // paths are held when the share is used up.
   void on_train(Instant now, Rank slot, std::size_t bytes, std::size_t datagrams) {
     if (slot >= routes_.size() || routes_[slot].relay >= paces_.size()) return;
     charge(now, routes_[slot],

@@ -43,17 +43,18 @@ BroadcastLedger* ReplicaLedger::begin_broadcast() {
   return &ledger_;
 }
 
-Status ReplicaLedger::finish_broadcast(Duration deadline) {
+Status ReplicaLedger::finish_broadcast(Duration deadline, bool peer_left) {
   Status first_overdue;
   for (Rank owner = 0; owner < options_.size; ++owner) {
     for (std::size_t block = 0; block < ages_[owner].size(); ++block) {
       const std::uint32_t age = count_block(owner, block);
       if (options_.age_max == 0 || age <= options_.age_max || !first_overdue.ok()) continue;
       first_overdue = Status::error(
-          StatusCode::kDeadlineExceeded,
+          peer_left ? StatusCode::kPeerLost : StatusCode::kDeadlineExceeded,
           "rank %u: broadcast_parameters: block %zu of rank %u is %u versions old and could not "
-          "be refreshed within %s",
-          options_.self, block, owner, age, in_milliseconds(deadline).data());
+          "be refreshed (deadline %s)%s",
+          options_.self, block, owner, age, in_milliseconds(deadline).data(),
+          peer_left ? ": a rank has left or is dead" : "");
     }
   }
   return first_overdue;

@@ -50,9 +50,10 @@ class ReplicaLedger {
   // while this object stays in its place.
   BroadcastLedger* begin_broadcast();
 
-  // Counts the blocks that arrived. Returns kDeadlineExceeded if a demanded block did not arrive;
-  // the ages are counted all the same. `deadline` is the broadcast's, for the error text.
-  Status finish_broadcast(Duration deadline);
+  // Counts the blocks that arrived. Returns kDeadlineExceeded if a demanded block did not arrive,
+  // kPeerLost if in addition `peer_left`; the ages are counted all the same. `deadline` is the
+  // broadcast's, for the error text.
+  Status finish_broadcast(Duration deadline, bool peer_left = false);
 
   const schedule::ShardMap& shards() const { return shards_; }
   Rank owner_of(std::size_t element) const;

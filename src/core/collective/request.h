@@ -19,8 +19,8 @@ struct PayloadAgreement;
 struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
-  // Place of a collective among all of the communicator, if these go over several channels. nullopt
-  // if the channel counts by itself.
+  // Place of a collective among all collectives of the communicator, if these go over several
+  // channels. nullopt if the channel counts its own.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
@@ -40,13 +40,10 @@ struct Request {
 };
 
 // Adds the counts of a peer in a part of a call to the whole call's row.
-inline void add_counts(const PeerReport& part, PeerReport& whole) {
-  whole.expected += part.expected;
-  whole.arrived += part.arrived;
-  whole.repaired += part.repaired;
-  whole.duplicate += part.duplicate;
-  whole.late += part.late;
-  whole.sent += part.sent;
-}
+void add_counts(const PeerReport& part, PeerReport& whole);
+// Adds the contributors of a part of a call to those of the parts before it.
+void add_contributors(const ContributorStats& part, ContributorStats& whole);
+// Sets the report's losses to those that its rows of peers show together.
+void set_losses(CollectiveReport& report);
 
 }  // namespace leeway::collective

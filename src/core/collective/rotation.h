@@ -19,7 +19,7 @@ class Rotation {
   // Puts the member behind the others, unless it waits already.
   void add(Member& member) {
     if (std::exchange(member.sends_, true)) return;
-    if (queue_.size() == queue_.capacity()) drop_past();  // its room is enough for all members
+    if (queue_.size() == queue_.capacity()) drop_past();  // leaves room for all members
     LEEWAY_ASSERT(queue_.size() < queue_.capacity());
     queue_.push_back(&member);
   }

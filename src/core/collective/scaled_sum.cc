@@ -63,7 +63,7 @@ class DecodedSum {
 
 bool sum_decoded(const codec::Format& format, const codec::Place& place,
                  std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                 Arena& scratch, bool check) {
+                 GrowingBuffer& scratch, bool check) {
   const bool rotated = format.options.rotate;
   const bool in_result = may_sum_in(result, format.element, terms, rotated);
   if (!in_result) scratch.reserve(elements * sizeof(float));
@@ -88,7 +88,7 @@ bool sum_decoded(const codec::Format& format, const codec::Place& place,
 
 bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                Arena& scratch, bool check) {
+                GrowingBuffer& scratch, bool check) {
   LEEWAY_ASSERT(is_floating(dtype) && result.size() == elements * size_of(dtype));
   if (!format.identity())
     return sum_decoded(format, place, terms, elements, result, scratch, check);
@@ -105,7 +105,7 @@ bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType
 }
 
 bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
-               Arena& scratch) {
+               GrowingBuffer& scratch) {
   if (!term.encoded || format.identity())
     return codec::all_finite(dtype, {term.data, elements * size_of(dtype)});
   scratch.reserve(elements * sizeof(float));

@@ -3,14 +3,14 @@
 
 #include <span>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "codec/codec.h"
 #include "leeway/types.h"
 
 namespace leeway::collective {
 
-// One contribution: `elements` values, either as they lie in tensors or encoded by the format.
-// Unaligned.
+// One contribution: `elements` values, either native (as they lie in tensors) or encoded by the
+// format. They need not be aligned.
 struct Term {
   const std::byte* data = nullptr;
   float scale = 1.0f;
@@ -29,10 +29,10 @@ struct Term {
 // not, or if finite terms overflow.
 bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                Arena& scratch, bool check);
+                GrowingBuffer& scratch, bool check);
 
 // Returns true if all values of a term are finite.
 bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
-               Arena& scratch);
+               GrowingBuffer& scratch);
 
 }  // namespace leeway::collective

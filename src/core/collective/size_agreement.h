@@ -31,17 +31,17 @@ class SizeAgreement {
     return true;
   }
 
-  // Asks the ranks that have not told. When this rank's size becomes known, tells it to all. `own`:
-  // that size, 0 if it is not known. One that was told stays as it is.
+  // Asks the ranks that have not told their size. When this rank's size becomes known, tells it to
+  // all. `own`: that size, 0 if it is not known. A size that was told does not change.
   void ask(std::size_t own);
   // Tells this rank's size again to those that have not acknowledged it.
   void tell();
-  // Returns the next rank to be told and asked by a question of this number, which is the latest of
-  // its process; kNoRank if there is none.
+  // Returns the next rank to which a question is to be sent; kNoRank if there is none. `number`:
+  // the question's number, which must be the latest of its process.
   Rank next(std::uint32_t number);
 
   void on_told(Rank from, std::uint16_t bytes);
-  // The rank answered the question of that number, of `latest` questions.
+  // Call it when the rank answered question `number`. `latest`: number of the latest question sent.
   void on_acknowledged(Rank from, std::uint32_t number, std::uint32_t latest);
 
  private:

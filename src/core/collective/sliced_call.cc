@@ -28,27 +28,8 @@ void add_peer(const PeerReport& from, PeerReport& row) {
   row.missed &= from.missed;
 }
 
-std::uint64_t packets_of(const ContributorStats& stats) {
-  std::uint64_t packets = 0;
-  for (const std::uint64_t count : stats.histogram) packets += count;
-  return packets;
-}
-
-void add_contributors(const ContributorStats& more, ContributorStats& all) {
-  const auto before = static_cast<double>(packets_of(all));
-  const auto further = static_cast<double>(packets_of(more));
-  if (further == 0) return;
-  if (before == 0) {
-    all = more;
-    return;
-  }
-  all.mean = (before * all.mean + further * more.mean) / (before + further);
-  all.min = std::min(all.min, more.min);
-  for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
-}
-
-// Means over all elements, of which the slices hold these shares. Unmeasured if some slice has
-// losses without an estimate, because that slice lost most.
+// Returns means over all elements, weighted by the slices' shares of them. Nothing counts as
+// measured if a slice has losses but no estimate, because that slice lost most.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};
   double whole = 0;
@@ -157,19 +138,7 @@ void SlicedCall::finish(std::span<const Request* const> parts, Request& outcome,
   }
   all.times.total = now - outcome.submitted;
   all.times.spread = all.times.total - all.times.reduce;
-  std::uint64_t expected = 0;
-  std::uint64_t arrived = 0;
-  std::uint64_t repaired = 0;
-  for (const PeerReport& row : all.peers) {
-    expected += row.expected;
-    arrived += row.arrived;
-    repaired += row.repaired;
-  }
-  const auto missing = [expected](std::uint64_t there) {
-    return expected == 0 ? 0.0 : 1.0 - static_cast<double>(there) / static_cast<double>(expected);
-  };
-  all.loss = missing(arrived);
-  all.loss_first_pass = missing(arrived - repaired);
+  set_losses(all);
   outcome.finish(Status(), now);
 }
 

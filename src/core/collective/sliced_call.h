@@ -33,8 +33,9 @@ class SlicedCall {
   std::size_t size() const { return slices_.size(); }
   const OperationSpec& slice(std::size_t i) const { return slices_[i]; }
 
-  // Call when all slices went well; `parts[i]` is the outcome of the i-th. The outcome was
-  // submitted; its number is the first slice's.
+  // Fills in the report of the whole call. Call it when all slices went well. `parts[i]`: the
+  // finished request of slice i. `outcome`: the whole call; its report gets the first slice's
+  // number.
   void finish(std::span<const Request* const> parts, Request& outcome, Instant now) const;
 
  private:

@@ -30,7 +30,7 @@ void Spread::begin(const OperationPlan& plan) {
   }
   if (plan.round.phase(protocol::FlowKind::spread).coded) prepare_code();
   if (half().sends_own_copy() && plan_->contents) {
-    arena_.reserve(own_grid_.packets() * packet_bytes_);
+    buffer_.reserve(own_grid_.packets() * packet_bytes_);
     if (!half().streaming) encode_range(0, own_.elements);
   }
 }
@@ -39,15 +39,14 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
   const std::size_t per_packet = own_grid_.elements_per_packet();
   for (std::size_t at = first; at < first + elements; at += per_packet) {
     const PacketIndex index{static_cast<std::uint32_t>(at / per_packet)};
-    const std::size_t count = own_grid_.packet_elements(index);
-    std::byte* source = own_.data + at * element_bytes_;
-    std::byte* out = arena_.data() + encoded_offset(index);
+    const MutableByteSpan source = elements_at(own_, own_grid_, index);
+    std::byte* out = buffer_.data() + encoded_offset(index);
     if (half().format.identity()) {
-      std::memcpy(out, source, count * element_bytes_);
+      std::memcpy(out, source.data(), source.size());
       continue;
     }
-    encode_packet(index, {source, count * element_bytes_},
-                  {out, half().format.encoded_bytes(count)});
+    encode_packet(index, source,
+                  {out, half().format.encoded_bytes(own_grid_.packet_elements(index))});
   }
 }
 
@@ -107,13 +106,12 @@ void Spread::sum_chunk(ChunkIndex chunk) {
 }
 
 protocol::Payload Spread::own_payload(PacketIndex index) {
-  const std::size_t elements = own_grid_.packet_elements(index);
   const ByteSpan bytes =
       half().elsewhere ? plan_->payload->packet(PayloadHalf::spread, plan_->self, index)
       : half().sends_own_copy()
-          ? ByteSpan(arena_.data() + encoded_offset(index), half().format.encoded_bytes(elements))
-          : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_,
-                     elements * element_bytes_);
+          ? ByteSpan(buffer_.data() + encoded_offset(index),
+                     half().format.encoded_bytes(own_grid_.packet_elements(index)))
+          : elements_at(own_, own_grid_, index);
   if (!crc_known_.test_and_set(index.value)) crc_[index.value] = sum(bytes);
   return {bytes, crc_[index.value]};
 }
@@ -127,9 +125,8 @@ void Spread::prepare_code() {
   kept_from_.resize(plan_->size);
   std::size_t bytes = 0;
   for (Rank peer = 0; peer < plan_->size; ++peer) {
-    const schedule::PacketGrid grid = incoming(peer);
     kept_from_[peer] = bytes;
-    bytes += grid.packets() * half().format.encoded_bytes(grid.elements_per_packet());
+    bytes += incoming(peer).packets() * packet_bytes_;
   }
   kept_.reserve(bytes);
 }
@@ -139,14 +136,14 @@ protocol::Payload Spread::payload(Rank to, PacketIndex index, MutableByteSpan sc
     return {scratch.first(half().format.encoded_bytes(outgoing(to).packet_elements(index)))};
   if (half().same_block) return own_payload(index);
   const schedule::PacketGrid grid = outgoing(to);
-  const std::size_t elements = grid.packet_elements(index);
-  const std::byte* source = half().send[to].data + grid.packet_offset(index) * element_bytes_;
-  ByteSpan bytes(source, elements * element_bytes_);
+  const Block& block = half().send[to];
+  ByteSpan bytes = elements_at(block, grid, index);
   if (!half().format.identity()) {
-    const MutableByteSpan out = scratch.first(half().format.encoded_bytes(elements));
-    codec::encode_elements(
-        half().format, bytes,
-        plan_->place_of(plan_->self, half().send[to].position + grid.packet_offset(index)), out);
+    const MutableByteSpan out =
+        scratch.first(half().format.encoded_bytes(grid.packet_elements(index)));
+    codec::encode_elements(half().format, bytes,
+                           plan_->place_of(plan_->self, block.position + grid.packet_offset(index)),
+                           out);
     bytes = out;
   }
   return {bytes, plan_->sums_to(to) ? crc32c(bytes) : 0};
@@ -163,8 +160,8 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
     return true;
   }
   if (half().format.identity()) {
-    std::memcpy(half().receive[from].data + grid.packet_offset(index) * element_bytes_,
-                payload.data(), payload.size());
+    std::memcpy(elements_at(half().receive[from], grid, index).data(), payload.data(),
+                payload.size());
     return true;
   }
   if (plan_->round.phase(protocol::FlowKind::spread).coded)
@@ -176,47 +173,39 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
 // Decodes a packet into the caller's memory.
 void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index,
                     ByteSpan payload) {
-  const std::size_t offset = grid.packet_offset(index);
+  const Block& block = half().receive[from];
   codec::decode_elements(half().format, payload,
-                         plan_->place_of(from, half().receive[from].position + offset),
-                         {half().receive[from].data + offset * element_bytes_,
-                          std::size_t{grid.packet_elements(index)} * element_bytes_});
+                         plan_->place_of(from, block.position + grid.packet_offset(index)),
+                         elements_at(block, grid, index));
 }
 
-// Returns the memory of a packet in the form in which it came.
+// Returns where a packet is kept in the form in which it came, which parity is computed from.
 MutableByteSpan Spread::place_of(Rank from, PacketIndex index) {
   const schedule::PacketGrid grid = incoming(from);
-  const std::size_t bytes = half().format.encoded_bytes(grid.packet_elements(index));
-  if (half().format.identity())
-    return {half().receive[from].data + grid.packet_offset(index) * element_bytes_, bytes};
-  const std::size_t each = half().format.encoded_bytes(grid.elements_per_packet());
-  return {kept_.data() + kept_from_[from] + index.value * each, bytes};
+  if (half().format.identity()) return elements_at(half().receive[from], grid, index);
+  return {kept_.data() + kept_from_[from] + encoded_offset(index),
+          half().format.encoded_bytes(grid.packet_elements(index))};
 }
 
 protocol::Payload Spread::parity(Rank to, wire::ParityPlace place, MutableByteSpan scratch) {
-  const schedule::PacketGrid grid = outgoing(to);
-  const std::size_t bytes = half().format.encoded_bytes(grid.elements_per_packet());
-  if (!plan_->contents) return {scratch.first(bytes)};
+  if (!plan_->contents) return {scratch.first(packet_bytes_)};
   if (half().same_block) {
     return parity_.payload(place, scratch, plan_->sums_to(to),
                            [&](PacketIndex index) { return own_payload(index).bytes; });
   }
+  const schedule::PacketGrid grid = outgoing(to);
   const wire::CodeGrid codes(grid.packets());
   std::array<ByteSpan, limits::kCodePackets> packets;
   const std::uint32_t count = codes.size(place.code);
-  for (std::uint32_t n = 0; n < count; ++n) {
-    const PacketIndex index = codes.packet(place.code, n);
-    packets[n] = {half().send[to].data + grid.packet_offset(index) * element_bytes_,
-                  std::size_t{grid.packet_elements(index)} * element_bytes_};
-  }
-  const std::array out{scratch.first(bytes)};
+  for (std::uint32_t n = 0; n < count; ++n)
+    packets[n] = elements_at(half().send[to], grid, codes.packet(place.code, n));
+  const std::array out{scratch.first(packet_bytes_)};
   erasure::encode(std::span(packets).first(count), place.row, out);
   return {out[0], plan_->sums_to(to) ? crc32c(out[0]) : 0};
 }
 
 bool Spread::hold_parity(Rank from, PacketIndex index, ByteSpan payload) {
-  if (payload.size() != half().format.encoded_bytes(incoming(from).elements_per_packet()))
-    return false;
+  if (payload.size() != packet_bytes_) return false;
   if (!plan_->contents) return true;
   const MutableByteSpan place = place_of(from, index);
   LEEWAY_ASSERT(place.size() == payload.size());
@@ -226,17 +215,16 @@ bool Spread::hold_parity(Rank from, PacketIndex index, ByteSpan payload) {
 
 ByteSpan Spread::lift_parity(Rank from, PacketIndex index) {
   if (plan_->contents) return recovery_.lift(place_of(from, index));
-  return recovery_.lift_nothing(half().format.encoded_bytes(incoming(from).elements_per_packet()));
+  return recovery_.lift_nothing(packet_bytes_);
 }
 
 bool Spread::recover(Rank from, const protocol::RoundClient::CodedPackets& code) {
-  const schedule::PacketGrid grid = incoming(from);
-  const std::size_t bytes = half().format.encoded_bytes(grid.elements_per_packet());
-  if (!code.last.empty() && code.last.size() != bytes) return false;
+  if (!code.last.empty() && code.last.size() != packet_bytes_) return false;
   if (!plan_->contents) return true;
+  const schedule::PacketGrid grid = incoming(from);
   const wire::CodeGrid codes(grid.packets());
   const auto place = [&](PacketIndex index) { return place_of(from, index); };
-  recovery_.run(codes, code, bytes, place);
+  recovery_.run(codes, code, packet_bytes_, place);
   if (half().format.identity()) return true;
   for (std::uint32_t n = 0; n < code.rows.size(); ++n) {
     const PacketIndex index = codes.packet(code.code, n);
@@ -245,33 +233,34 @@ bool Spread::recover(Rank from, const protocol::RoundClient::CodedPackets& code)
   return true;
 }
 
-std::uint64_t Spread::missing_elements(std::span<const protocol::ReceiveFlow> flows) const {
-  std::uint64_t missing = 0;
+template <typename Visit>
+void Spread::for_each_missing(std::span<const protocol::ReceiveFlow> flows,
+                              const Visit& visit) const {
   for (Rank peer = 0; peer < plan_->size; ++peer) {
     const protocol::ReceiveFlow& flow = flows[peer];
     if (flow.packets == 0 || flow.complete()) continue;
     const schedule::PacketGrid grid = incoming(peer);
     for (std::size_t i = flow.arrived.next_zero(0); i < flow.packets;
          i = flow.arrived.next_zero(i + 1)) {
-      missing += grid.packet_elements({static_cast<std::uint32_t>(i)});
+      visit(peer, grid, PacketIndex{static_cast<std::uint32_t>(i)});
     }
   }
+}
+
+std::uint64_t Spread::missing_elements(std::span<const protocol::ReceiveFlow> flows) const {
+  std::uint64_t missing = 0;
+  for_each_missing(flows, [&](Rank, const schedule::PacketGrid& grid, PacketIndex index) {
+    missing += grid.packet_elements(index);
+  });
   return missing;
 }
 
 void Spread::clear_missing(std::span<const protocol::ReceiveFlow> flows) {
   if (!plan_->contents || half().elsewhere) return;
-  for (Rank peer = 0; peer < plan_->size; ++peer) {
-    const protocol::ReceiveFlow& flow = flows[peer];
-    if (flow.packets == 0 || flow.complete()) continue;
-    const schedule::PacketGrid grid = incoming(peer);
-    for (std::size_t i = flow.arrived.next_zero(0); i < flow.packets;
-         i = flow.arrived.next_zero(i + 1)) {
-      const PacketIndex index{static_cast<std::uint32_t>(i)};
-      std::memset(half().receive[peer].data + grid.packet_offset(index) * element_bytes_, 0,
-                  grid.packet_elements(index) * element_bytes_);
-    }
-  }
+  for_each_missing(flows, [&](Rank peer, const schedule::PacketGrid& grid, PacketIndex index) {
+    const MutableByteSpan elements = elements_at(half().receive[peer], grid, index);
+    std::memset(elements.data(), 0, elements.size());
+  });
 }
 
 }  // namespace leeway::collective

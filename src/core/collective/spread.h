@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/arena.h"
 #include "base/bitmap.h"
+#include "base/growing_buffer.h"
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
 #include "collective/operation_plan.h"
@@ -21,7 +21,7 @@ namespace leeway::collective {
 
 class Spread {
  public:
-  explicit Spread(MemoryWatcher* watcher) : arena_(watcher) {}
+  explicit Spread(MemoryWatcher* watcher) : buffer_(watcher) {}
 
   // Encodes at once unless streaming. The plan must outlive the operation.
   void begin(const OperationPlan& plan);
@@ -57,6 +57,15 @@ class Spread {
     const schedule::PacketGrid grid = plan_->grid_of(elements, half().format);
     return half().tells_empty ? grid.with_empty_packet() : grid;
   }
+  // The packet's elements in the block, in the caller's memory.
+  MutableByteSpan elements_at(const Block& block, const schedule::PacketGrid& grid,
+                              PacketIndex index) const {
+    return {block.data + grid.packet_offset(index) * element_bytes_,
+            grid.packet_elements(index) * element_bytes_};
+  }
+  // Calls visit(peer, grid, index) for each packet of `flows` that did not come.
+  template <typename Visit>
+  void for_each_missing(std::span<const protocol::ReceiveFlow> flows, const Visit& visit) const;
   std::uint32_t sum(ByteSpan bytes) const;
   void sum_chunk(ChunkIndex chunk);
   protocol::Payload own_payload(PacketIndex index);
@@ -69,10 +78,10 @@ class Spread {
 
   const OperationPlan* plan_ = nullptr;  // plan of the current operation
   std::size_t element_bytes_ = 4;
-  std::size_t packet_bytes_ = 0;
-  Block own_;  // same_block: the block that we send to all
+  std::size_t packet_bytes_ = 0;  // of a full packet, encoded
+  Block own_;                     // same_block: the block that we send to all
   schedule::PacketGrid own_grid_;
-  Arena arena_;                     // encoded (or copied) own block, packet by packet
+  GrowingBuffer buffer_;            // encoded (or copied) own block, packet by packet
   std::vector<std::uint32_t> crc_;  // checksums of own packets, where crc_known_ is set
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
@@ -80,7 +89,7 @@ class Spread {
   // For each chunk of our block: number of reduction chunks for which it waits.
   std::vector<std::uint32_t> chunk_waits_;
   // For a coded phase. Encoded packets are kept as they came, since parity is computed from those.
-  Arena kept_;
+  GrowingBuffer kept_;
   std::vector<std::size_t> kept_from_;  // by sender: offset of its first packet
   ParityCache parity_;                  // parity of our block, if all receivers get the same
   PacketRecovery recovery_;

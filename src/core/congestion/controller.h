@@ -1,8 +1,9 @@
 // Interface of congestion controllers: what they are told (Sample) and how fast they let a rank
 // send (Pace).
 //
-// A controller is pure: time comes in with each sample, nothing is allocated after it was made. It
-// sees one rank's uplink as a whole (uplink_bundle.h); N - 1 controllers would take N - 1 shares.
+// A controller reads no clock, since time comes in with each sample. It allocates nothing after its
+// construction. It sees one rank's uplink as a whole (uplink_bundle.h): a controller for each peer
+// would make the rank take N - 1 shares of the path.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +25,23 @@ struct Sample {
   Duration rtt{0};
   // Shortest round trip of this link lately.
   Duration rtt_min{0};
-  // Time spent in the uplink's queue: one-way delay above the link's least. It is the value of the
-  // link where this is shortest.
+  // Time spent in the uplink's queue: a link's one-way delay above its least. The least value of
+  // all links counts, since one link may also have a queue at its peer.
   Duration queueing{0};
-  // Standard deviation of the delays' own variation, of the link where it is least
-  // (delay_jitter.h). 0 if not known.
+  // Jitter: standard deviation of the one-way delay without a queue, of the link where it is least
+  // (delay_jitter.h). 0 if unknown.
   Duration jitter{0};
   // Time in which `delivered_bytes` arrived at all peers. 0 if unknown.
   Duration interval{0};
   std::uint64_t delivered_bytes = 0;
   // Bytes that arrived at this peer since its last report.
   std::uint64_t newly_delivered_bytes = 0;
-  // Datagrams that this report decides about, and how many of them did not arrive. Overtaken
-  // datagrams count as lost, and later as delivered: `lost` may be negative then.
+  // Datagrams that this report newly covers, and how many count as lost. A datagram that counted as
+  // lost may arrive after all; it is then subtracted, so `lost` may be negative.
   std::uint32_t covered = 0;
   std::int32_t lost = 0;
   // Arrived datagrams that a queue marked; without ECN it would have dropped them.
   std::uint32_t marked = 0;
-  // Bytes in flight to all peers after this report.
-  std::uint64_t in_flight_bytes = 0;
   // Pace::phase when the datagrams were sent; kNoPhase if they left in several phases.
   std::uint32_t phase = 0;
   // Set if the application or a peer's window limited what was sent, and not the controller.
@@ -57,7 +56,8 @@ struct Pace {
   std::uint64_t in_flight_bytes = UINT64_MAX;
   // Most bytes that leave at once. 0 means a quarter of a millisecond at the rate.
   std::size_t quantum_bytes = 0;
-  // Marks what is sent from now on, so that its loss is attributed to this gain.
+  // Number of the controller's present state. Samples name it (Sample::phase), so the controller
+  // knows in which state the lost datagrams were sent.
   std::uint32_t phase = 0;
 };
 
@@ -65,8 +65,8 @@ struct Pace {
 struct Questions {
   // Least time between two questions.
   Duration least = std::chrono::milliseconds(1);
-  // Ask a peer also when half of its link's share of the window is in flight. With many links that
-  // are sent to in turn, most would be silent until the window is full.
+  // Ask a peer also when half of its link's share of the window is in flight. Otherwise, with many
+  // links that send in turn, most peers would not be asked before the window is full.
   bool by_share = false;
 };
 
@@ -81,7 +81,8 @@ class Controller {
   virtual Pace pace() const = 0;
   // Share of losses, 0 to 1, that this controller takes for the network's own.
   virtual double noise() const { return 0; }
-  // Returns whether peers in the same house are not paced. If not, everything keeps the rate.
+  // Returns whether near peers (kNear in uplink_bundle.cc) are exempt from the pace. If false, data
+  // to all peers keeps it.
   virtual bool spares_near() const { return true; }
   virtual Questions questions() const { return {}; }
   // Returns whether a queue at a peer's own access link, where several senders may meet, limits

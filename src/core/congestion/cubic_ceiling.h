@@ -1,5 +1,5 @@
-// The rate that a CUBIC flow (RFC 9438) would have if it met the congestion that we meet. It bounds
-// a controller that goes by other signs, so that it takes no more from TCP than TCP would.
+// The window that a CUBIC flow (RFC 9438) would have under the congestion that we meet. It bounds a
+// controller that goes by other signs, so that this takes no more from TCP than CUBIC would.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,15 @@ class CubicCeiling {
  public:
   static constexpr double kBeta = 0.7;
 
-  // Starts a window of this many packets.
+  // Starts a window of this many packets. Call it before anything else, or to start anew.
   void begin(Instant now, double packets) {
     window_ = maximum_ = std::max(packets, kWindowMin);
     start_epoch(now);
-    any_ = true;
   }
-  bool any() const { return any_; }
 
-  // Shrinks the window after a loss or a mark. `packets`: those really in flight, if fewer than the
-  // window.
+  // Shrinks the window to the fraction `keep` after a loss or a mark. `packets`: the number in
+  // flight, which counts in place of the window if it is less.
   void cut(Instant now, double packets, double keep = kBeta) {
-    if (!any_) begin(now, packets);
     window_ = std::clamp(packets, kWindowMin, window_);
     // Fast convergence: a flow that loses below its last maximum makes room for others.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
@@ -33,20 +30,17 @@ class CubicCeiling {
     start_epoch(now);
   }
 
-  // Call it once a round trip. If the window was not `used`, it was no limit, and does not grow. It
-  // grows up to `most` packets: a window that nothing tests means nothing (RFC 7661).
-  void on_round(Instant now, Duration rtt, bool used, double most) {
-    if (!any_) return;
+  // Call it once a round trip. `used`: whether the window limited what was sent. If not, it does
+  // not grow, since nothing tested whether the path carries more (RFC 7661).
+  void on_round(Instant now, Duration rtt, bool used) {
     if (!used) {
       epoch_ += rtt;
       return;
     }
-    const double seconds = static_cast<double>((now - epoch_).count()) / 1e9;
-    const double beyond = seconds - plateau_seconds_;
+    const double beyond = to_seconds(now - epoch_) - plateau_seconds_;
     reno_ += kReno;
     const double cubic = kGrowth * beyond * beyond * beyond + maximum_;
     window_ = std::max(window_, std::min(std::max({cubic, reno_}), window_ * 1.5));
-    window_ = std::max(std::min(window_, most), kWindowMin);
   }
 
   double packets() const { return window_; }
@@ -62,7 +56,6 @@ class CubicCeiling {
     plateau_seconds_ = std::cbrt(std::max(maximum_ - window_, 0.0) / kGrowth);
   }
 
-  bool any_ = false;
   double window_ = 0;
   double maximum_ = 0;
   double reno_ = 0;

@@ -1,4 +1,4 @@
-// How much a path's delay varies by itself.
+// Measures jitter: how much a path's delay varies without a queue of ours.
 //
 // A queue of ours grows and drains over some reports. So each report's delay lies halfway between
 // those of the reports before and after it, except where the queue turns from growing to draining.
@@ -30,7 +30,7 @@ class DelayJitter {
     ++delays_;
   }
 
-  // With fewer reports the median is not reliable.
+  // Returns whether there were enough reports for a reliable median.
   bool known() const { return delays_ >= kReportsMin; }
   // Standard deviation of one delay.
   Duration deviation() const { return deviation_; }
@@ -39,8 +39,9 @@ class DelayJitter {
   static constexpr std::size_t kReportsMin = 32;
   static constexpr std::size_t kReports = 128;
   static constexpr std::size_t kRefreshed = 8;
-  // The difference has sqrt(1.5) times the deviation of one delay. The median of its absolute value
-  // is 0.6745 of its deviation, where jitter is normal.
+  // Factor from the median to the deviation of one delay. The difference from halfway has sqrt(1.5)
+  // times that deviation. If jitter is normal, the median of its absolute value is 0.6745 of its
+  // own deviation.
   static constexpr double kOfMedian = 1 / (0.6745 * 1.2247);
 
   void measure() {

@@ -14,16 +14,17 @@ constexpr double kStartEnd = 0.5;  // fraction of the target
 constexpr int kQuietRounds = 4;         // before the step doubles
 constexpr double kStepMost = 1.0 / 32;  // most that the step becomes, as a fraction of the window
 
-// The window shrinks by this, times the share of the delay above the target.
+// The window shrinks by this factor of the share of the delay that is above the target.
 constexpr double kBeta = 0.8;
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
 constexpr double kDrain = 0.7;      // fraction of the queue
 constexpr double kDrainMin = 0.25;  // fraction of the rate
-// A shorter queue is gone before its report arrives.
+// Least window for which a queue is drained. A smaller one's queue is gone before it is reported.
 constexpr double kDrainFrom = 2 * kPacketBytes;
 constexpr double kOverflowPart = 0.5;  // fraction of the queue
-// The remembered overflow grows by this factor each round trip, because others share the buffer.
+// The remembered length of the queue that overflowed grows by this factor each round trip: others
+// may have filled a part of the buffer then.
 constexpr double kOverflowForgets = 1 + 1.0 / 64;
 
 constexpr double kLossMargin = 0.02;
@@ -32,16 +33,16 @@ constexpr int kJudgedRounds = 8;
 constexpr double kJudgedPackets = 64;
 constexpr double kMarkedGain = 1.0 / 8;
 
-// Number of windows that may be in flight, since reports come every quarter of a round trip.
+// Windows that may be in flight: more than one, since reports come every quarter of a round trip.
 constexpr double kAhead = 1.5;
 constexpr double kInFlightMin = 2 * kPacketBytes;
-// A longer batch would be a queue by itself: with 50 us, a 10 Gb/s link was held at 0.82 of its
+// A longer batch would be a queue by itself: with 50 us, a 10 Gb/s link carried only 0.82 of its
 // rate.
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // fraction of the window
 constexpr double kFirstSeconds = 1e-3;  // round trip that is assumed until one is known
-// bytes per second: 20 packets a second. On long, wavering round trips, which this controller is
-// not made for, the least window would be one packet in five seconds, and no call would end.
+// bytes per second: 20 packets a second. On long, varying round trips, for which this controller is
+// not made, the least window would be a packet every five seconds, and no call would end.
 constexpr double kRateMin = 20 * kPacketBytes;
 
 double nanoseconds(Duration duration) {
@@ -93,8 +94,8 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// A small window's round trip has too few packets to distinguish chance from overflow. So up to
-// kJudgedRounds round trips count together.
+// Returns whether packets overflowed. A small window's round trip has too few packets to tell that
+// from chance, so up to kJudgedRounds round trips count together.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;
   if (is) overflow_ns_ = tally_.queue_most_ns;
@@ -118,7 +119,7 @@ void Fabric::on_round(const Sample& sample) {
 }
 
 Pace Fabric::pace() const {
-  const double seconds = rtt_.count() == 0 ? kFirstSeconds : nanoseconds(rtt_) / 1e9;
+  const double seconds = rtt_.count() == 0 ? kFirstSeconds : to_seconds(rtt_);
   const double bytes_per_second = std::max(drain_ * window_ / seconds, kRateMin);
   const double quantum = std::min(bytes_per_second * kQuantumSeconds, kQuantumPart * window_);
   return {.bits_per_second = 8 * bytes_per_second,

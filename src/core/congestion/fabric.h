@@ -4,16 +4,17 @@
 // 1. **Below a target** of queueing the window grows by an eighth of a packet a round trip. The
 //    step doubles while nothing happens. All senders that share a link add alike, and a free link
 //    is soon filled.
-// 2. **Above it** the window shrinks in proportion to the excess, once a round trip: packets sent
-//    before it shrank say nothing. Meanwhile most of the queue is drained. A sender that came while
-//    the queue stood took it for the path's own delay, and now sees the true one.
+// 2. **Above it** the window shrinks in proportion to the excess, once a round trip, since packets
+//    sent before it shrank do not show the effect. The rate is lower still for that round trip, so
+//    that most of the queue drains. A sender that began while the queue stood took it for the
+//    path's own delay, and measures the true one then.
 // 3. **The target** is longer for a smaller window: where many share a link, packets meet by
 //    chance. It is at most half of the longest queue that was seen when packets overflowed.
-// 4. **Marks** shrink the window by half of their share (RFC 8257). Three losses that are more than
-//    two in a hundred halve it.
+// 4. **Marks** shrink the window by half of their share (RFC 8257). **Losses** halve it if they are
+//    at least three, and more than 2 % of the packets.
 //
-// The pace keeps a window of less than a packet, so that many senders to one receiver fit into the
-// buffer before it.
+// The window may be less than a packet, and the pace keeps it then. So many senders to one receiver
+// fit into the buffer before that receiver.
 #pragma once
 
 #include "congestion/controller.h"

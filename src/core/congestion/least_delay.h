@@ -1,6 +1,6 @@
-// The least of some delays in the last one to two minutes. It is forgotten because paths change and
-// clocks drift. With a shorter window, a queue that stood for the whole window would look like an
-// empty one.
+// The least of some delays in the last one to two minutes. Older delays are forgotten because paths
+// change and clocks drift. With a shorter memory, a queue that stood all that time would look like
+// an empty one.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,9 @@
-// One link's part of the uplink, while a queue stands at its peer. Other senders meet there, and
-// the uplink's own queue does not show it.
+// Limits one link while a queue stands at its peer, where the data of several senders meets. The
+// uplink's own queue does not show such a queue.
 //
 // All senders to that peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
-// parts. The link is not limited until a queue has stood at the peer for some round trips
-// (kStandingRounds), nor after it has been away for some (kFreeRounds). Losses count as the queue's
-// only while it stands.
+// parts. The limit begins when a queue has stood at the peer for kStandingRounds round trips, and
+// ends when it has been gone for kFreeRounds. Losses count as the queue's only while it stands.
 #pragma once
 
 #include <algorithm>
@@ -12,32 +11,23 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "congestion/controller.h"
 #include "congestion/cubic_ceiling.h"
 
 namespace leeway::congestion {
 
 class LinkGovernor {
  public:
-  struct Report {
-    Instant now;
-    Duration rtt{0};
-    Duration queue{0};   // delay at the peer, beyond what every link shows
-    Duration jitter{0};  // standard deviation of the delays' own variation
-    std::uint64_t delivered_bytes = 0;
-    double covered = 0;  // datagrams
-    double lost = 0;
-    double noise = 0;         // share of losses that is the network's own
-    std::size_t senders = 1;  // ranks that share the peer's access link
-  };
-
-  void on_report(const Report& report) {
-    least_ = std::min(least_, report.queue);
-    delivered_ += static_cast<double>(report.delivered_bytes);
-    covered_ += report.covered;
-    lost_ += report.lost;
-    if (report.now - began_ < report.rtt) return;
-    on_round(report);
-    began_ = report.now;
+  // `queue`: the link's queueing delay less that of the uplink. `noise`: share of losses that is
+  // the network's own. `senders`: ranks that share the peer's access link.
+  void on_report(const Sample& sample, Duration queue, double noise, std::size_t senders) {
+    least_ = std::min(least_, queue);
+    delivered_ += static_cast<double>(sample.newly_delivered_bytes);
+    covered_ += sample.covered;
+    lost_ += sample.lost;
+    if (sample.now - began_ < sample.rtt) return;
+    on_round(sample, noise, static_cast<double>(senders));
+    began_ = sample.now;
     least_ = Duration::max();
     delivered_ = covered_ = lost_ = 0;
   }
@@ -53,23 +43,22 @@ class LinkGovernor {
   static constexpr int kJitters = 3;  // standard deviations that two links' delays differ by
   static constexpr double kUsed = 0.5;
 
-  void on_round(const Report& report) {
-    const Duration target = std::max({kTargetLeast, report.rtt / 16, kJitters * report.jitter});
-    const auto senders = static_cast<double>(report.senders);
+  void on_round(const Sample& sample, double noise, double senders) {
+    const Duration target = std::max({kTargetLeast, sample.rtt / 16, kJitters * sample.jitter});
     if (window_ == UINT64_MAX) {
       standing_ = least_ > target ? standing_ + 1 : 0;
       if (standing_ < kStandingRounds) return;
       standing_ = free_ = 0;
-      ceiling_.begin(report.now, senders * delivered_ / kPacketBytes);
+      ceiling_.begin(sample.now, senders * delivered_ / kPacketBytes);
     } else {
       const bool used = delivered_ > kUsed * static_cast<double>(window_);
-      const double expected = report.noise * covered_;
+      const double expected = noise * covered_;
       const double chance = kSigmas * std::sqrt(2 * expected + 1);
-      if (least_ > target / 2 && lost_ > expected + chance && report.now - cut_at_ > report.rtt) {
-        cut_at_ = report.now;
-        ceiling_.cut(report.now, ceiling_.packets());
+      if (least_ > target / 2 && lost_ > expected + chance && sample.now - cut_at_ > sample.rtt) {
+        cut_at_ = sample.now;
+        ceiling_.cut(sample.now, ceiling_.packets());
       } else {
-        ceiling_.on_round(report.now, report.rtt, used, 1e9);
+        ceiling_.on_round(sample.now, sample.rtt, used);
       }
       free_ = least_ < target / 2 ? free_ + 1 : 0;
       if (free_ >= kFreeRounds) {

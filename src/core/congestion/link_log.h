@@ -2,7 +2,7 @@
 //
 // A report names the newest datagram that arrived and how much arrived in all. The log holds how
 // much the uplink had delivered when that datagram left: the difference is what it delivers in a
-// round trip. No datagram is looked at by itself, so a report costs the same whatever it covers.
+// round trip. A report looks up one datagram only, so its cost does not depend on what it covers.
 #pragma once
 
 #include <algorithm>

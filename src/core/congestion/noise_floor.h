@@ -1,10 +1,9 @@
 // Measures loss that is the network's own, and decides whether other loss exceeds it.
 //
-// The floor is the share of losses among packets that were not lost in anybody's queue. Later
-// losses count as *excess* when they exceed the floor by more than chance explains: three standard
-// deviations of the packets seen. Losses come in bursts: their variance is that of independent
-// losses times a factor. The factor is measured among the packets of the floor, and is two at
-// least.
+// The floor is the share of packets that the path loses while no queue overflows. Later losses
+// count as *excess* when they exceed the floor by more than chance explains, which is three
+// standard deviations. Losses come in bursts, so their variance is taken as that of independent
+// losses times a factor of two or more. The packets that teach the floor give it (burst()).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,7 @@ namespace leeway::congestion {
 
 class NoiseFloor {
  public:
-  // A higher share is never taken for noise: beyond it, losses are in somebody's queue.
+  // Highest floor. A higher share of losses is never noise, but somebody's full queue.
   static constexpr double kMax = 0.25;
 
   // Adds packets from a time at which our own sending did not load the path.
@@ -22,8 +21,8 @@ class NoiseFloor {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
-    // A share above kMax is no noise: we came while a queue stood, and took it for the path's
-    // delay.
+    // A share above kMax is no noise: a queue stood before we came, and we took it for the path's
+    // delay. So everything learnt is forgotten.
     if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
     // A network changes: older packets count less once there are enough.
     if (sent_ > kMemoryPackets) {
@@ -35,7 +34,7 @@ class NoiseFloor {
   void decay() { lost_ *= 0.7; }
 
   double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
-  // A safe lower bound of the floor.
+  // Returns a lower bound of the floor: the mean less its uncertainty.
   double value() const {
     if (sent_ <= 0) return 0;
     const double deviation = std::sqrt(mean() * (1 - mean()) / sent_);
@@ -48,8 +47,8 @@ class NoiseFloor {
                                       : std::clamp(squares_ / variance_, kBurstMin, kBurstMax);
   }
 
-  // Returns lost packets beyond the floor, of `sent`. Returns 0 if chance explains them, or if they
-  // are fewer than `margin` of all.
+  // Returns how many of `sent` packets were lost beyond the floor. Returns 0 if chance explains
+  // them, or if they are less than the fraction `margin` of `sent`.
   double excess(double sent, double lost, double margin) const {
     const double expected = sent * mean();
     const double spread =
@@ -62,8 +61,8 @@ class NoiseFloor {
     return more > std::max(chance, margin * sent) ? more : 0;
   }
 
-  // Returns whether more were lost than the floor explains, with two standard deviations. If the
-  // floor is 0, any loss is more.
+  // Returns whether more packets were lost than the floor and two standard deviations explain. If
+  // the floor is 0, that is any loss.
   bool more(double sent, double lost) const {
     return lost > sent * mean() + 2 * std::sqrt(burst() * mean() * (1 - mean()) * sent);
   }
@@ -80,10 +79,10 @@ class NoiseFloor {
 
   static constexpr double kMemoryPackets = 20'000;
   static constexpr double kKnownPackets = 2000;
-  // After so many packets there is a mean from which others may differ.
+  // Packets after which the mean is known well enough to measure how far others differ from it.
   static constexpr double kSpreadPackets = 500;
   static constexpr double kSpreads = 16;
-  // Least expected variance: with fewer losses, a single burst decides.
+  // Least `variance_` for which burst() is measured. Below it, a single burst would decide.
   static constexpr double kKnownVariance = 1;
   static constexpr double kBurstMin = 2;
   static constexpr double kBurstMax = 32;

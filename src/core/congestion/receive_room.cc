@@ -3,21 +3,17 @@
 namespace leeway::congestion {
 namespace {
 
-// Long compared with the pauses of a busy host, and short compared with the time in which a peer
-// fills a buffer again.
+// Time between changes of the grants. It is long compared with a busy host's pauses, and short
+// compared with the time in which a peer fills a buffer again.
 constexpr Duration kWindow = std::chrono::milliseconds(100);
-// The number of a dropped datagram is missed when its sender's next datagram arrives. It is never
-// missed if the datagram was the last one, a copy, or junk.
+// Time for which a drop waits until a number is found missing, which is when the sender's next
+// datagram arrives. No number is missing if the dropped datagram was the last one, a copy or junk.
 constexpr Duration kPendingMost = std::chrono::seconds(1);
 constexpr Duration kFreeAfter = std::chrono::seconds(10);
 constexpr double kKeep = 0.95;       // fraction of the rate at which the host reads
 constexpr double kSlackFirst = 0.5;  // fraction of the buffer
 constexpr double kSlackLeast = 1.0 / 16;
 constexpr double kGrow = 1.25;  // factor for a window without drops
-
-double seconds(Duration duration) {
-  return static_cast<double>(duration.count()) / 1e9;
-}
 
 }  // namespace
 
@@ -39,7 +35,7 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   }
   const std::uint64_t dropped = drops - drops_seen_;
   drops_seen_ = drops;
-  if (!looked_) {  // the time before that is unknown
+  if (!looked_) {  // drops and bytes before the first look have no known time
     looked_ = true;
     window_began_ = now;
     return;
@@ -52,8 +48,8 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   adapt(now, dropped > 0, socket_bytes);
 }
 
-// Each peer gets its part of the sum so far, less what the peers before it got. So rounding loses
-// nothing.
+// Each peer gets its part of the running sum, less what the peers before it got, so that rounding
+// loses nothing.
 void ReceiveRoom::share_out(std::uint64_t missing) {
   const std::uint64_t shared = std::min(pending_, missing);
   if (shared == 0) return;
@@ -72,7 +68,7 @@ void ReceiveRoom::measure(Instant now, std::uint64_t bytes) {
   window_bytes_ += bytes;
   const Duration elapsed = now - window_began_;
   if (elapsed < kWindow) return;
-  arrival_rate_ = static_cast<double>(window_bytes_) / seconds(elapsed);
+  arrival_rate_ = static_cast<double>(window_bytes_) / to_seconds(elapsed);
   sharing_ = std::max<std::size_t>(active_, 1);
   active_ = 0;
   for (Peer& peer : peers_) peer.active = false;
@@ -97,7 +93,7 @@ void ReceiveRoom::adapt(Instant now, bool dropped, std::size_t socket_bytes) {
 
 std::uint32_t ReceiveRoom::grant(std::size_t peer) const {
   if (!limited()) return UINT32_MAX;
-  const double all = rate_ * seconds(peers_[peer].arrived.rtt) + slack_;
+  const double all = rate_ * to_seconds(peers_[peer].arrived.rtt) + slack_;
   const std::size_t sharers = std::max(sharing_, active_);
   return static_cast<std::uint32_t>(
       std::min(all / static_cast<double>(sharers), static_cast<double>(UINT32_MAX - 1)));

@@ -29,8 +29,8 @@ class ReceiveRoom {
     Duration rtt{0};
   };
 
-  // `drops`: the socket's drops since it was made. `socket_bytes`: size of its buffer. `arrived`:
-  // by peer.
+  // Call it again and again, with the present counters. `drops`: the socket's drops since it was
+  // made. `socket_bytes`: size of its buffer. `arrived`: by peer.
   void look(Instant now, std::uint64_t drops, std::size_t socket_bytes,
             std::span<const Arrived> arrived);
 

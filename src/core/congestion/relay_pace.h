@@ -15,7 +15,8 @@ class RelayPace {
  public:
   // If a relay says nothing more for this time, it no longer limits the pace.
   static constexpr Duration kRemembered = std::chrono::seconds(10);
-  // A host that woke late may catch up by this time. Relays tolerate 50 ms of their whole share.
+  // A host that woke late may make up for this much time. Relays tolerate bursts of 50 ms of their
+  // whole share.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
 
   void limit(Instant now, std::uint64_t bytes_per_second) {

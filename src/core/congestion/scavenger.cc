@@ -7,8 +7,8 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetMostNs = 60e6;
-// Fraction of the longest queue while packets overflowed. With a short queue, other flows that fill
-// it must be noticed before it overflows.
+// Target after an overflow, as a fraction of the longest queue. It is small, so that other flows
+// that fill a short queue are noticed before that queue overflows.
 constexpr double kTargetPart = 0.25;
 constexpr double kTargetLeastNs = 0.5e6;
 constexpr double kSlowStartEnd = 0.75;  // fraction of the target
@@ -17,8 +17,9 @@ constexpr double kDecrease = 1;  // LEDBAT++'s constant: how hard delay above th
 constexpr double kWindowMin = 2 * kPacketBytes;
 constexpr double kLossMargin = 0.01;
 constexpr int kPauseRounds = 2;
-constexpr int kBetweenPauses =
-    15;  // times the length of the last one; the draft has 9, which costs a tenth
+// Time between slowdowns, as a multiple of the last one's length. The draft has 9, which costs a
+// tenth of the time.
+constexpr int kBetweenPauses = 15;
 
 }  // namespace
 
@@ -93,7 +94,7 @@ void Scavenger::follow_delay(const Sample& sample) {
 }
 
 Pace Scavenger::pace() const {
-  const double seconds = rtt_.count() == 0 ? 0.01 : static_cast<double>(rtt_.count()) / 1e9;
+  const double seconds = rtt_.count() == 0 ? 0.01 : to_seconds(rtt_);
   return {.bits_per_second = 1.25 * window_ * 8 / seconds,
           .in_flight_bytes = static_cast<std::uint64_t>(window_),
           .phase = phase_};

@@ -1,12 +1,12 @@
 // Controller that takes the capacity which others leave: LEDBAT++
 // (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
 //
-// The window holds a queue of 60 ms at most, so that anyone else who fills the queue pushes it
-// away. If the longest queue is shorter, the window holds a quarter of the queue at which packets
-// overflowed. Slow start ends at three quarters of this target. From time to time the window goes
-// down to two packets for two round trips, to see the path without its own queue. The time between
-// two such slowdowns is fifteen times the length of the last one. Loss beyond the noise floor
-// halves the window.
+// The window grows until the queue is 60 ms long, and shrinks when it is longer, so other flows
+// that fill the queue displace this one. Once packets have overflowed, this target is a quarter of
+// the longest queue seen, and 60 ms at most. Slow start ends at three quarters of the target. From
+// time to time the window goes down to two packets for two round trips, to measure the path without
+// our own queue. The time between two such slowdowns is fifteen times the length of the last one.
+// Loss beyond the noise floor halves the window.
 #pragma once
 
 #include "congestion/controller.h"

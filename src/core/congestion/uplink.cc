@@ -21,7 +21,8 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    bool told = false;      // was woken for its turn since it was held back; its socket may be full
+    // Was woken for its turn since it was held back. Not woken again, as its socket may be full.
+    bool told = false;
   };
 
   explicit Shared(std::unique_ptr<Controller> controller) : bundle(std::move(controller)) {}
@@ -29,7 +30,7 @@ struct Uplink::Shared {
   bool waits(std::size_t lane) const {
     return std::find(waiting.begin(), waiting.end(), lane) != waiting.end();
   }
-  // Each lane overwrites the bundle's held-back flag. This sets it again while any lane waits.
+  // Sets the bundle's held-back flag again while any lane waits, since each lane overwrites it.
   void remind() {
     if (!waiting.empty()) bundle.note_held_back();
   }

@@ -1,12 +1,12 @@
-// The uplink as one node sees it: its process's bundle, which the nodes of further lanes
-// (Options::lanes) share. So a process has one share of the path, however many sockets it has.
+// One node's view of its process's uplink bundle. The nodes of further lanes (Options::lanes) share
+// that bundle, so a process takes one share of the path, however many sockets it has.
 //
 // All lanes have one controller, one pace and one window together. A link goes from one lane to one
 // peer: each lane numbers its datagrams and has reports of its own. Lanes that wait send in turn,
 // one batch each.
 //
 // Lanes have threads of their own, so a lock protects their shared state; a single node never takes
-// it. Times that lanes read from one clock may arrive here in another order. The later one counts.
+// it. Lanes' calls may come in another order than the times that they pass; the latest time counts.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ class Uplink {
  public:
   // Makes the uplink of a single node, until further lanes share it.
   explicit Uplink(std::unique_ptr<Controller> controller);
-  // Makes the uplink of a further lane. `first` is not null, and no other thread calls it
-  // meanwhile.
+  // Makes the uplink of a further lane, which shares the bundle of `first`. `first` is not null,
+  // and no other thread may use it meanwhile.
   explicit Uplink(Uplink* first);
   // Writes off this lane's datagrams in flight.
   ~Uplink();
@@ -30,8 +30,8 @@ class Uplink {
   Uplink& operator=(const Uplink&) = delete;
 
   // Sets `wake`, which is called when data that this lane held back may leave earlier than
-  // next_wake() said. A thread that uses another lane's uplink calls it, and it must not call any
-  // uplink.
+  // next_wake() said. Another lane's thread calls it with the lock held, so `wake` must not call
+  // any uplink.
   void wake_by(std::function<void()> wake);
 
   // The same as UplinkBundle's functions, with this node's slots instead of links.
@@ -55,7 +55,7 @@ class Uplink {
   LinkDelay delay(std::size_t slot) const;
   double noise() const;
 
-  // Only for use while no other lane is in use.
+  // Not under the lock: call it only while no other lane is in use.
   const UplinkBundle& bundle() const;
 
  private:

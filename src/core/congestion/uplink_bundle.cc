@@ -11,10 +11,10 @@ constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
 // A host that wakes late catches up by half a quantum. On a long path it catches up by more, since
-// a busy host sleeps longer than a batch takes. A 32nd of the round trip is half of the queue that
-// `wan` allows; with a millisecond shallow queues overflowed. Four ranks on two cores
-// (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when catching up was half a
-// quantum everywhere, and 216 at 10 % loss; with 0.6 ms these were 151 and 192.
+// a busy host sleeps longer than a batch takes: by a 32nd of the round trip (half of the queue that
+// `wan` allows), and by 0.5 ms at most. With 1 ms shallow queues overflowed. Four ranks on two
+// cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with half a quantum
+// everywhere, and 216 at 10 % loss. With 0.6 ms they took 151 and 192.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
 // A shorter time without an answer does not count as silence: a busy host answers late.
@@ -23,20 +23,25 @@ constexpr double kTrustMin = 1.0 / 1024;
 // While a peer does not answer, two packets a second may still ask, so that its return is noticed
 // at once.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
-// A peer is in the same house if it is nearer than kNear, and kNearer times nearer than another.
-// The bottleneck that the controller is for does not lie between.
+// A peer is near if its round trip is less than kNear, and less than a kNearer-th of another
+// peer's. The bottleneck that the controller is for does not lie on the path to it.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
-// Most bytes in flight to a near peer, to which nothing is paced: they may wait in its socket.
+// Most bytes in flight to a near peer. Data to it is not paced, and may all wait in its socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
-// A near peer's losses are judged by this many datagrams. More than this part of them are lost only
-// where unpaced data fills a queue, which data for far peers may have to pass, too.
+// Losses to a near peer are judged every kNearJudged datagrams. More than one in kNearLostPart are
+// lost only where unpaced data fills a queue, which data for far peers may have to pass, too.
 constexpr std::uint32_t kNearJudged = 256;
 constexpr std::uint32_t kNearLostPart = 4;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
-// If more datagrams than this arrived without ECT, marks are erased on the way. A few may have
-// waited for their communicator, where nobody counts.
+// If more datagrams than this arrived without ECT, marks are erased on the way. A few are allowed:
+// those that waited at the peer for their communicator are not counted.
 constexpr std::uint32_t kUnmarkableMax = 16;
+
+// Returns the signed difference of two counts modulo 2^24.
+std::int32_t difference_24(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>((a - b) << 8) >> 8;
+}
 
 }  // namespace
 
@@ -68,8 +73,8 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A controller that sets its own quantum is for short paths. Before its round trip is known, a path
-// does not count as long.
+// A path counts as long only once its round trip is known, and never under a controller that sets
+// its own quantum, since that is for short paths.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
   if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
@@ -135,8 +140,8 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
 }
 
-// With many links that are sent to in turn, the last question to some of them is lost. Their
-// datagrams in flight would fill the window, so these are written off.
+// Writes off what is in flight on links that have sent nothing for a while. With many links, the
+// last question to some of them is lost, and their datagrams would go on filling the window.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -162,8 +167,7 @@ void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arri
   const std::uint64_t covered = covered_ - departure.covered;
   if (i <= marks && covered > 0) {
     const Mark& from = mark(i);
-    const auto apart_us =
-        static_cast<std::int32_t>((arrivals.arrived_us - from.arrived_us) << 8) >> 8;
+    const std::int32_t apart_us = difference_24(arrivals.arrived_us, from.arrived_us);
     const double of_all = static_cast<double>(delivered) / static_cast<double>(covered);
     const double of_link = static_cast<double>(arrivals.received_bytes - from.received_bytes) /
                            static_cast<double>(departure.bytes - from.departure.bytes);
@@ -194,8 +198,9 @@ void UplinkBundle::judge_nearness(Link& at) {
   at.log.write_off();
 }
 
-// An uplink with a short queue loses most of what is sent at once, also what is paced beside it.
-// Datagrams that found the peer's socket full were not lost by the network.
+// Decides whether data to a near peer has to be paced after all. An uplink with a short queue loses
+// most of an unpaced burst, and paced data beside it. Datagrams that the peer's full socket dropped
+// do not count: the network did not lose them.
 void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t received,
                                 std::uint16_t host_drops) {
   const std::uint64_t arrived = std::uint64_t{received} + host_drops;
@@ -207,7 +212,8 @@ void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t r
   at.near_covered = at.near_lost = 0;
 }
 
-// Near peers answer first. Their reports say nothing about the path to the others.
+// Returns whether a link that was used still waits for its first report. Near peers answer first,
+// and their reports say nothing about the path to the others.
 bool UplinkBundle::awaits_first_report(Instant now) const {
   if (!controller_->spares_near()) return false;
   return std::any_of(links_.begin(), links_.end(), [now](const Link& link) {
@@ -215,8 +221,9 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Queues of the uplink delay all links. A queue that delays only one link is at that link's peer,
-// where other senders' bursts meet. Links that are much shorter may not pass the bottleneck at all.
+// Returns the delay in the uplink's queue: the least of all links, since it delays all of them. A
+// queue that delays only one link is at that link's peer, where other senders' bursts meet. Links
+// that are much shorter do not count: they may not pass the bottleneck.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
   // In a short round trip few links report.
@@ -229,7 +236,7 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
-// The least jitter of all links: a queue at one peer changes only the delays of that peer's link.
+// Returns the least jitter of all links: a queue at one peer changes only the delays of its link.
 Duration UplinkBundle::jitter() const {
   Duration least = Duration::max();
   for (const Link& link : links_) {
@@ -256,21 +263,14 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
-// Queueing that every link shows is the uplink's; the rest is at the peer. All ranks send there.
+// Queueing that every link shows is the uplink's. The rest is at the peer, to which all ranks send.
 void UplinkBundle::govern(Link& at, const Sample& sample) const {
-  at.governor.on_report({.now = sample.now,
-                         .rtt = sample.rtt,
-                         .queue = at.queueing - sample.queueing,
-                         .jitter = sample.jitter,
-                         .delivered_bytes = sample.newly_delivered_bytes,
-                         .covered = static_cast<double>(sample.covered),
-                         .lost = static_cast<double>(sample.lost),
-                         .noise = controller_->noise(),
-                         .senders = std::max<std::size_t>(links_made_, 1)});
+  at.governor.on_report(sample, at.queueing - sample.queueing, controller_->noise(),
+                        std::max<std::size_t>(links_made_, 1));
 }
 
-// WIRE 3.15, RFC 9000 13.4.2: marks are believed as long as their counts agree with the number of
-// datagrams sent.
+// Returns the number of new marks (WIRE 3.15). Marks are believed as long as their counts agree
+// with the number of datagrams that arrived (RFC 9000 13.4.2).
 std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
                                        std::uint32_t received) const {
   const std::uint32_t unmarked = arrivals.ect - at.ect;
@@ -320,7 +320,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();
 
-  // Even if a peer reports more than was sent to it, its path is not taken to be faster.
+  // Arrivals are bounded by what was sent: a peer that reports more does not seem to be faster.
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
@@ -344,13 +344,12 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
     rtt_ = sample.rtt;  // the assumed round trip is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
-  // Clocks differ by an unknown constant. The least delay holds it as well, so it cancels.
+  // The two clocks differ by an unknown constant. The least delay contains the same constant, so it
+  // cancels in `queueing`.
   const auto left_us = static_cast<std::uint32_t>(departure->at.ns / 1000);
   const std::uint32_t raw_us = arrivals.arrived_us - left_us;
   if (!at.one_way_us) at.one_way_us = raw_us;
-  // The difference of 24-bit counts, sign-extended.
-  const auto since_first_us = static_cast<std::int32_t>((raw_us - *at.one_way_us) << 8) >> 8;
-  const std::int64_t one_way_ns = std::int64_t{since_first_us} * 1000;
+  const std::int64_t one_way_ns = std::int64_t{difference_24(raw_us, *at.one_way_us)} * 1000;
   at.one_way.add(now, one_way_ns);
   at.queueing = Duration(one_way_ns - at.one_way.value());
   at.jitter.add(one_way_ns);
@@ -363,7 +362,6 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   sample.lost = static_cast<std::int32_t>(lost) - static_cast<std::int32_t>(host_drops);
   sample.marked = marked;
   if (questions_.by_share) write_off_stale(now);
-  sample.in_flight_bytes = in_flight_;
   const Departure* const oldest = at.log.find(arrivals.largest - covered + 1);
   sample.phase =
       oldest != nullptr && oldest->phase == departure->phase ? departure->phase : kNoPhase;

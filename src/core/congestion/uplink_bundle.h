@@ -72,13 +72,13 @@ class UplinkBundle {
     note_limited();
   }
 
-  // Counts a batch that left. `share`: of the links that want to send, the part that may. The
-  // others' turns cost pace as well, so that nobody else gets them.
+  // Counts a batch that left. `share`: the fraction of the links with data to send that may send
+  // now. The batch is charged as 1 / share of its bytes, so that the others' turns stay unused.
   void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
   // Counts one batch for many peers, which nobody reports.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
-  // Returns whether the next datagram to the peer has to ask for a report. It asks often enough,
-  // and before the window is full, when nothing else would bring a report.
+  // Returns whether the next datagram to the peer has to ask for a report: every quarter of a round
+  // trip, and before the window is full, since only a report opens it again.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
   // Returns how many datagrams may be in flight to the peer. The limits are its grant, the queue at
@@ -96,10 +96,9 @@ class UplinkBundle {
   // Returns whether every peer that ever answered is so far away (2 ms) that a thread's wake-up is
   // a small part of a round trip. Returns false until one has answered.
   bool all_far() const;
-  // Returns infinite future if only a report can change anything.
+  // Returns when on_wake() is due; infinite future if only a report can change anything.
   Instant next_wake() const;
-  // Returns when data may leave, as far as the pace goes. Infinite future if only a report can open
-  // the window.
+  // Returns when the pace lets data leave; infinite future if only a report can open the window.
   Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
   // Returns when on_wake() has to check for silence again.
   Instant watch_at() const;
@@ -109,14 +108,13 @@ class UplinkBundle {
   const Controller& controller() const { return *controller_; }
   Pace pace() const;
   std::uint64_t in_flight_bytes() const { return in_flight_; }
-  Duration rtt() const { return rtt_; }
   LinkDelay delay(std::size_t link) const {
     if (link >= links_.size() || !links_[link].rtt.known()) return {};
     return {.rtt_min = Duration(links_[link].rtt.value()), .queueing = links_[link].queueing};
   }
 
  private:
-  // A datagram that a report named.
+  // A datagram that a report named, with the report's counts.
   struct Mark {
     Departure departure;
     std::uint32_t arrived_us = 0;
@@ -131,12 +129,12 @@ class UplinkBundle {
     LeastDelay rtt;
     LeastDelay one_way;
     DelayJitter jitter;
-    // One-way time of the first datagram, with the clocks' unknown offset.
+    // One-way time of the first reported datagram, with the unknown offset between the two clocks.
     std::optional<std::uint32_t> one_way_us;
     Instant first_sent_at{0};
     Instant sent_at{0};
-    bool near = false;  // does not pass the bottleneck, so that nothing is paced to it
-    // Passes the bottleneck although its peer is near; never reset but by begin_anew().
+    bool near = false;  // does not pass the bottleneck: data on this link is not paced
+    // Passes the bottleneck although its peer is near. Only begin_anew() resets it.
     bool lossy = false;
     // Datagrams to a near peer since its losses were last judged, and those of them that were lost.
     std::uint32_t near_covered = 0;
@@ -152,8 +150,8 @@ class UplinkBundle {
     std::uint32_t unmarkable = 0;
     std::uint64_t covered = 0;        // datagrams up to the newest one that a report covers
     std::uint64_t counted = 0;        // covered datagrams that are believed to have arrived
-    std::uint64_t counted_bytes = 0;  // likewise
-    std::uint64_t host_dropped = 0;   // covered, and believed to have found the peer's socket full
+    std::uint64_t counted_bytes = 0;  // bytes that are believed to have arrived
+    std::uint64_t host_dropped = 0;   // datagrams that the peer's full socket dropped, as believed
     std::uint16_t host_drops = 0;
     std::uint32_t grant = UINT32_MAX;
     std::size_t datagram_bytes = 1;  // the longest segment that was sent
@@ -177,7 +175,7 @@ class UplinkBundle {
   bool is_stuck() const { return held_back_ && full(); }
   Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
-  // The pace may make up for this much of the past.
+  // Returns for how much lost time a host that woke late may make up.
   Duration catch_up() const;
   Duration time_of(std::size_t bytes) const {
     const double ns_per_byte = 8e9 / pace().bits_per_second;
@@ -186,7 +184,7 @@ class UplinkBundle {
   void spend(Instant now, std::size_t bytes);
   void take_pace();
 
-  // Unanswered questions that mean silence; fewer may be lost.
+  // Number of unanswered questions that count as silence. Fewer may just have been lost.
   static constexpr int kAsksMax = 3;
 
   std::unique_ptr<Controller> controller_;

@@ -12,11 +12,6 @@ class WindowedMax {
     previous_ = current_;
     current_ = 0;
   }
-  // Lowers all kept values to at most `value`.
-  void bound(double value) {
-    current_ = std::min(current_, value);
-    previous_ = std::min(previous_, value);
-  }
   double value() const { return std::max(current_, previous_); }
 
  private:

@@ -1,6 +1,5 @@
 #include "impairment/fault_plan.h"
 
-#include <cmath>
 #include <utility>
 
 #include "base/limits.h"
@@ -9,7 +8,8 @@
 namespace leeway::impairment {
 namespace {
 
-// A longer burst is an outage. Walking back over it would cost a hash for every packet.
+// Longest mean burst, in packets. A longer one is an outage, and walking back over it would cost a
+// hash for every packet.
 constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 
@@ -19,9 +19,7 @@ Status check_probability(const char* name, double value) {
                        "fault %s=%g: a probability lies between 0 and 1", name, value);
 }
 
-}  // namespace
-
-Status check_faults(const FaultOptions& options) {
+Status check_values(const FaultOptions& options) {
   const std::pair<const char*, double> probabilities[] = {{"loss", options.loss},
                                                           {"dup", options.duplicate},
                                                           {"reorder", options.reorder},
@@ -47,12 +45,20 @@ Status check_faults(const FaultOptions& options) {
                          "fault delay=%lldns: 0 to 60 s are supported",
                          static_cast<long long>(options.delay.count()));
   }
-  return LossList::parse(options.list).status();
+  return {};
+}
+
+}  // namespace
+
+Status check_faults(const FaultOptions& options) {
+  return FaultPlan::create(options).status();
 }
 
 Result<FaultPlan> FaultPlan::create(const FaultOptions& options) {
-  if (Status status = check_faults(options); !status.ok()) return status;
-  return FaultPlan(options, LossList::parse(options.list).value());
+  if (Status status = check_values(options); !status.ok()) return status;
+  Result<LossList> list = LossList::parse(options.list);
+  if (!list.ok()) return list.status();
+  return FaultPlan(options, std::move(*list));
 }
 
 FaultPlan::FaultPlan(const FaultOptions& options, LossList list)

@@ -1,14 +1,12 @@
 #include "impairment/gilbert_loss.h"
 
-#include <algorithm>
-
 #include "base/philox.h"
 #include "impairment/hash_stream.h"
 
 namespace leeway::impairment {
 namespace {
 
-// Number of remembered flows. If one is forgotten, its next packet costs a walk.
+// Number of flows whose last answer is kept. The next packet of any other flow costs a walk back.
 constexpr std::size_t kAnswers = 1024;
 
 // Returns the probability that the state is drawn anew rather than held.

@@ -2,9 +2,9 @@
 //
 // A stationary two-state Gilbert chain with loss rate p and mean burst B has the transitions
 //   P(good -> bad) = p / (B (1 - p)),  P(bad -> good) = 1 / B.
-// The same chain, told differently: at every position, with probability h = 1 - 1 / (B (1 - p)) the
-// state is *held* from the position before, otherwise it is *redrawn* and is bad with probability
-// p. (Check: staying bad has h + (1 - h) p = 1 - 1/B.) So the state at a position is the outcome
+// An equivalent form: at every position, with probability h = 1 - 1 / (B (1 - p)) the state is
+// *held* from the position before, otherwise it is *redrawn* and is bad with probability p. (Check:
+// staying bad has probability h + (1 - h) p = 1 - 1/B.) So the state at a position is the outcome
 // of the last redraw at or before it. Keyed hashes alone find that redraw, by a walk back over
 // B (1 - p) positions on average. No state is carried along: a question out of order, asked twice
 // or asked on another machine gets the same answer. Position 0 is always a redraw. This makes the

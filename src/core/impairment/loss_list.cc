@@ -1,21 +1,22 @@
 #include "impairment/loss_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/read_number.h"
 
 namespace leeway::impairment {
 namespace {
 
-// Bounds the entries, since every data packet is compared with each.
+// Most entries of a list. Every data packet is compared with each of them.
 constexpr std::size_t kEntriesMax = 256;
 constexpr std::uint32_t kPhaseMax = 2;
 
 using Field = std::optional<std::uint32_t>;
 
-// Cuts the text before `separator` off the front; the whole text if there is none.
+// Removes the text before `separator`, and the separator, and returns that text. Without a
+// separator, that is the whole text.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
@@ -26,8 +27,7 @@ std::string_view take_until(std::string_view& text, char separator) {
 bool parse_field(std::string_view text, std::uint32_t max, Field& field) {
   if (text == "*") return true;
   std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > max) return false;
+  if (!read_number(text, value) || value > max) return false;
   field = value;
   return true;
 }

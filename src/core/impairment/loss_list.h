@@ -1,4 +1,4 @@
-// Packets to be lost, named one by one: "source>destination/round/phase/index", comma separated,
+// List of packets that are to be lost: "source>destination/round/phase/index", comma separated,
 // with * for any.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace leeway::impairment {
 
 class LossList {
  public:
-  // An error quotes the entry that is wrong. An empty text is an empty list.
+  // An empty text is an empty list. An error quotes the entry that is wrong.
   static Result<LossList> parse(std::string_view text);
 
   // Matches only first attempts of data packets: a repeated packet gets through.

@@ -1,5 +1,5 @@
-// The part of a datagram that decides its fate. The same packet has the same address over every
-// transport and in the simulator, whenever it comes.
+// The fields of a datagram that decide its fate under injected faults. The same packet has the same
+// address over every transport and in the simulator, whenever it comes.
 #pragma once
 
 #include <cstdint>

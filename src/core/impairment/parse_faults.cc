@@ -4,10 +4,10 @@
 // without '=' belongs to the key before it.
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "base/read_number.h"
 #include "impairment/fault_plan.h"
 #include "leeway/options.h"
 
@@ -16,13 +16,6 @@ inline namespace v0 {
 namespace {
 
 constexpr const char* kKeys = "loss, burst, dup, reorder, corrupt, delay, seed, link, list";
-
-template <typename T>
-bool parse_number(std::string_view text, T& out) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc{} && stop == end;
-}
 
 bool parse_delay(std::string_view text, Duration& out) {
   double value = 0.0;
@@ -46,24 +39,24 @@ bool parse_link_loss(std::string_view text, std::vector<double>& out) {
   while (true) {
     const std::size_t comma = text.find(',');
     double value = 0.0;
-    if (!parse_number(text.substr(0, comma), value)) return false;
+    if (!read_number(text.substr(0, comma), value)) return false;
     out.push_back(value);
     if (comma == std::string_view::npos) return true;
     text.remove_prefix(comma + 1);
   }
 }
 
-// Sets one key. unknown_key: there is no such key. bad_value: the value does not parse.
+// Result of assign(). bad_value: the value does not parse.
 enum class Assigned { yes, unknown_key, bad_value };
 
 Assigned assign(std::string_view key, std::string_view value, FaultOptions& out) {
   const auto result = [](bool parsed) { return parsed ? Assigned::yes : Assigned::bad_value; };
-  if (key == "loss") return result(parse_number(value, out.loss));
-  if (key == "burst") return result(parse_number(value, out.burst));
-  if (key == "dup") return result(parse_number(value, out.duplicate));
-  if (key == "reorder") return result(parse_number(value, out.reorder));
-  if (key == "corrupt") return result(parse_number(value, out.corrupt));
-  if (key == "seed") return result(parse_number(value, out.seed));
+  if (key == "loss") return result(read_number(value, out.loss));
+  if (key == "burst") return result(read_number(value, out.burst));
+  if (key == "dup") return result(read_number(value, out.duplicate));
+  if (key == "reorder") return result(read_number(value, out.reorder));
+  if (key == "corrupt") return result(read_number(value, out.corrupt));
+  if (key == "seed") return result(read_number(value, out.seed));
   if (key == "delay") return result(parse_delay(value, out.delay));
   if (key == "link") return result(parse_link_loss(value, out.link_loss));
   if (key != "list") return Assigned::unknown_key;
@@ -71,7 +64,7 @@ Assigned assign(std::string_view key, std::string_view value, FaultOptions& out)
   return Assigned::yes;
 }
 
-// Cuts "key=value" off the front, with the items that follow it and have no '=' of their own.
+// Removes "key=value" from the front, with the following items that have no '=', and returns it.
 std::string_view take_item(std::string_view& text) {
   std::size_t end = text.find(',');
   while (end != std::string_view::npos) {

@@ -21,7 +21,7 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// After this number of inquiries peers have had time to answer the inquiry before.
+// When this many inquiries were made, peers have had time to answer the first one.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {
@@ -30,31 +30,30 @@ Duration silence_of(const Link& link, Instant now) {
 
 }  // namespace
 
-Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links) {
+Rank absent(Instant now, const EndpointState& state, const Round& round) {
   Rank longest = kNoRank;
   if (round.inquiries < kInquiriesAnswered) return longest;
-  for (Rank peer = 0; peer < links.size(); ++peer) {
-    const Link& link = links[peer];
-    if (peer == self || link.gone || round.exchanges_with(peer)) continue;
+  for (const Rank peer : state.present()) {
+    if (round.exchanges_with(peer)) continue;
+    const Link& link = state.links[peer];
     const bool answers = link.watch.unanswered(now) == Duration(0);
     if (answers && link.has_opened(round.number, /*message=*/false)) continue;
-    if (longest == kNoRank || silence_of(link, now) > silence_of(links[longest], now))
+    if (longest == kNoRank || silence_of(link, now) > silence_of(state.links[longest], now))
       longest = peer;
   }
   return longest;
 }
 
-Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links) {
-  Awaited longest{absent(now, self, round, links)};
+Awaited longest_silent(Instant now, const EndpointState& state, const Round& round) {
+  Awaited longest{absent(now, state, round)};
   // A rank that has not begun holds up those that have.
   const auto blame = [&](Rank peer) {
-    const bool late = !round.plan->point_to_point() && !links[peer].has_opened(round.number, false);
-    return std::pair(late, silence_of(links[peer], now));
+    const Link& link = state.links[peer];
+    const bool late = !round.plan->point_to_point() && !link.has_opened(round.number, false);
+    return std::pair(late, silence_of(link, now));
   };
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    const auto kind = static_cast<FlowKind>(k);
-    const Rank end = round.end_peer(static_cast<int>(links.size()));
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    const Rank end = round.end_peer(state.config.size);
     for (Rank peer = round.first_peer(); peer < end; ++peer) {
       const bool data = round.receive(kind, peer).open();
       if (!data && !round.send(kind, peer).open()) continue;
@@ -65,23 +64,22 @@ Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<con
   return longest;
 }
 
-Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,
-               std::span<const Rank> names) {
-  const Rank us = known_as(names, self);
-  if (const Rank peer = absent(now, self, round, links); peer != kNoRank) {
-    const bool opened = links[peer].has_opened(round.number, /*message=*/false);
-    return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: %s #%u: Timed out (%s): rank %u %s", us, round.plan->name,
-                         round.number_said(), deadline_of(round).data(), known_as(names, peer),
-                         opened ? "does not answer" : "has not begun it");
+Status overdue(Instant now, const EndpointState& state, const Round& round) {
+  const Rank us = state.config.own_name();
+  if (const Rank peer = absent(now, state, round); peer != kNoRank) {
+    const bool opened = state.links[peer].has_opened(round.number, /*message=*/false);
+    return Status::error(
+        StatusCode::kDeadlineExceeded, "rank %u: %s #%u: Timed out (%s): rank %u %s", us,
+        round.plan->name, round.number_said(), deadline_of(round).data(),
+        state.config.known_as(peer), opened ? "does not answer" : "has not begun it");
   }
-  const Awaited awaited = longest_silent(now, self, round, links);
+  const Awaited awaited = longest_silent(now, state, round);
   if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal,
                          "rank %u: %s #%u: deadline passed although nothing was missing", us,
                          round.plan->name, round.number_said());
   }
-  const Rank them = known_as(names, awaited.peer);
+  const Rank them = state.config.known_as(awaited.peer);
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
   const char* half = kHalves[static_cast<int>(awaited.kind)];
   if (awaited.data) {
@@ -99,15 +97,14 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
                        half);
 }
 
-Status overdue_behind(Instant now, Rank self, const char* name, Duration deadline,
-                      std::span<Round* const> open, std::span<const Link> links,
-                      std::span<const Rank> names) {
+Status overdue_behind(Instant now, const EndpointState& state, const char* name,
+                      Duration deadline) {
   std::array<char, 96> why{"what earlier calls send has not left this host"};
-  if (!open.empty()) {
+  if (const auto open = state.rounds.collectives(); !open.empty()) {
     const Round& oldest = *open.front();
-    Rank late = longest_silent(now, self, oldest, links).peer;
-    for (Rank peer = 0; peer < links.size() && late == kNoRank; ++peer) {
-      if (peer != self && !links[peer].has_opened(oldest.number, false)) late = peer;
+    Rank late = longest_silent(now, state, oldest).peer;
+    for (const Rank peer : state.others()) {
+      if (late == kNoRank && !state.links[peer].has_opened(oldest.number, false)) late = peer;
     }
     const int written =
         std::snprintf(why.data(), why.size(), "%zu calls before it are not over; the oldest is #%u",
@@ -115,30 +112,28 @@ Status overdue_behind(Instant now, Rank self, const char* name, Duration deadlin
     const auto end = static_cast<std::size_t>(written);
     if (late != kNoRank)
       std::snprintf(why.data() + end, why.size() - end, ", for which rank %u is late",
-                    known_as(names, late));
+                    state.config.known_as(late));
   }
   return Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s: Timed out (deadline %s): %s",
-                       known_as(names, self), name, in_milliseconds(deadline).data(), why.data());
+                       state.config.own_name(), name, in_milliseconds(deadline).data(), why.data());
 }
 
-Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
-                  std::span<const Rank> names) {
+Status left_early(const EndpointState& state, const Round& round, FlowKind kind, Rank peer) {
   const ReceiveFlow& flow = round.receive(kind, peer);
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u left the operation after %u "
                        "of %u packets (%s)",
-                       known_as(names, self), round.plan->name, round.number_said(),
-                       known_as(names, peer), flow.arrived_count, flow.packets,
+                       state.config.own_name(), round.plan->name, round.number_said(),
+                       state.config.known_as(peer), flow.arrived_count, flow.packets,
                        deadline_of(round).data());
 }
 
-Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
-            std::span<const Rank> names) {
+Status died(const EndpointState& state, const Round& round, Rank peer) {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u is dead: it gave no sign of life for %.1f s, the "
                        "peer time-out",
-                       known_as(names, self), round.plan->name, round.number_said(),
-                       known_as(names, peer), static_cast<double>(peer_timeout.count()) / 1e9);
+                       state.config.own_name(), round.plan->name, round.number_said(),
+                       state.config.known_as(peer), to_seconds(state.config.peer_timeout));
 }
 
 }  // namespace leeway::protocol

@@ -1,8 +1,8 @@
 // Tells the receiver which packets of a first pass must have left by now, chunk by chunk.
 //
-// A first pass goes chunk by chunk, in an order that the receiver can compute
-// (schedule::ChunkOrder). So the receiver need not wait for its end to ask for lost packets (WIRE
-// 5.9). A long flow is repaired during its first pass.
+// Inside a chunk, packets leave in an order that the receiver can compute (schedule::ChunkOrder).
+// So the receiver can ask for lost packets before the first pass ends (WIRE 5.9), and a long flow
+// is repaired during its first pass.
 #pragma once
 
 #include <array>
@@ -63,14 +63,13 @@ class ChunkWatch {
   std::uint32_t first_ = 0;         // position of the first packet, not counting eager ones
   std::uint32_t newest_ = 0;        // position of the newest packet
   std::uint32_t overtaken_by_ = 0;  // most packets by which one was overtaken
-  // Chunk of the newest packet, and that packet's place in it. The chunk has no packets until one
-  // came.
+  // Chunk of the newest packet, and that packet's place in it. order_ is empty until a packet came.
   ChunkIndex chunk_;
   schedule::ChunkOrder order_;
   std::uint32_t place_ = 0;
   std::uint32_t told_ = 0;  // places before this one are pending or were returned
-  // Ordered by age. It fills up only if chunks of a few packets leave in no order of words. The
-  // oldest entry is then left to parity.
+  // Oldest first. It fills up only if chunks have few packets and each lies in another word of the
+  // ledger than the one before. The oldest entry is then dropped, and parity makes up for it.
   std::array<Pending, 8> pending_;
   std::uint32_t pending_count_ = 0;
 };

@@ -33,8 +33,9 @@ std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const S
   }
   const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));
   const auto cost = [&](std::uint32_t rows) {
-    // Number of codes of this flow that fall short. Such a code misses one packet more than it has
-    // parities, or the average number of a code's losses if that is larger.
+    // `codes`: expected number of codes of this flow that lose more than they have parities. Such a
+    // code needs rows + 1 packets again, or the average number of a code's losses if that is
+    // larger.
     const std::uint32_t packets = grid.size(0);
     const double lost =
         (packets * missing + rows * loss) / (packets + rows);  // parities are lost, too

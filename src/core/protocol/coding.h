@@ -1,6 +1,6 @@
 // How much a sender adds to a first pass against losses: parity (WIRE 2.10), from which a receiver
-// computes losses instead of asking for them, or copies of flows that are too short for parity
-// (WIRE 2.12). Both are worth their bytes where a round trip takes longer than they do.
+// computes lost packets instead of asking for them, or copies of flows that are too short for
+// parity (WIRE 2.12). Both pay where they take less time than a round trip.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ bool may_be_copied(const EndpointConfig& config, const PhasePlan& plan, FlowKind
 // Returns the number of parities that makes an operation of `size` ranks shortest.
 std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const SendFlow& flow,
                            const Path& path);
-// Returns the number of copies of a flow that may leave in copies. One operation in twenty may have
-// to ask for a packet all of whose copies are lost (limits::kCopiesShortfall).
+// Returns the number of copies of a flow for which may_be_copied() is true. The number is such that
+// about one operation in twenty loses all copies of some packet (limits::kCopiesShortfall).
 std::uint32_t copies_for(int size, const SendFlow& flow, const Path& path);
 
 }  // namespace leeway::protocol

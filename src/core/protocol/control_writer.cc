@@ -34,14 +34,13 @@ bool ControlWriter::write(Instant now, Rank peer, TrainBuffer& out) {
   }
   for (Round* at : state_.rounds.with(peer)) {
     Round& round = *at;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      const auto kind = static_cast<FlowKind>(k);
-      if (round.phases[k].receives_open > 0 && round.receive(kind, peer).request_due &&
+    for (const FlowKind kind : round.plan->active_kinds()) {
+      if (round.phase(kind).receives_open > 0 && round.receive(kind, peer).request_due &&
           write_repair_request(now, peer, round, kind, out)) {
         state_.outbox.queue_control(peer);
         return true;
       }
-      if (round.phases[k].sends_open > 0 && round.send(kind, peer).end_due) {
+      if (round.phase(kind).sends_open > 0 && round.send(kind, peer).end_due) {
         write_end(now, peer, round, kind, out);
         state_.outbox.queue_control(peer);
         return true;
@@ -92,9 +91,9 @@ void ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
       wire::encode_report(state_.prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// Number of copies for a datagram that had this many tries without an answer. Copies pass data that
-// wait for the pace. On a slow link they alone would exceed it, and the data would never leave. So
-// tries count only while no data is queued.
+// Number of copies for a datagram that had this many tries without an answer. Control datagrams go
+// ahead of data that wait for the pace. On a slow link copies alone would exceed the pace, and the
+// data would never leave. So tries count only while no data is queued.
 int ControlWriter::copies(Rank peer, std::uint32_t tries) const {
   return state_.links[peer].copies(state_.outbox.data_empty() ? tries : 0);
 }

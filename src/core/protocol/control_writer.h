@@ -1,5 +1,5 @@
-// Writes control datagrams: repair requests, ENDs, reports, probes and good-byes. Other parts say
-// which of them are due, in the link and its flows.
+// Writes control datagrams: repair requests, ENDs, reports, probes and good-byes. Other parts mark
+// those that are due in Link, SendFlow and ReceiveFlow.
 #pragma once
 
 #include "protocol/endpoint_state.h"
@@ -9,7 +9,7 @@ namespace leeway::protocol {
 
 class ControlWriter {
  public:
-  // Reports tell these failures.
+  // `failures`: collectives that failed here, for reports to tell.
   ControlWriter(EndpointState& state, const Failures& failures)
       : state_(state), failures_(failures) {}
 

@@ -18,32 +18,32 @@ constexpr int kQuietTimeouts = 8;
 constexpr int kQuestionsMax = 4;
 
 // Limits on how long this rank serves peers that are not content. The period is 64 time-outs of the
-// slowest link, at least 4 back-offs (time for a few questions, even from a peer that asks as
-// rarely as any does). It is at most 5 s or 16 time-outs, whichever is longer. A peer may also wait
-// in a call that this rank will never make. Where time-outs are long, as on a busy machine, leaving
-// must not take a quarter of a minute for it.
+// slowest link. It is at least 4 back-offs, time for a few questions of a peer that asks as rarely
+// as any does. It is at most 5 s or 16 time-outs, whichever is longer: a peer may wait in a call
+// that this rank will never make, and where time-outs are long, as on a busy machine, leaving must
+// not take a quarter of a minute.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr int kServeTimeoutsMin = 16;
 constexpr Duration kServeMax = std::chrono::seconds(5);
 
 // Two peers that use this process as their relay ask each other twice a second while they have an
-// operation open (WIRE 9.9). So if nothing was forwarded for this time, they have none.
+// operation open (WIRE 9.9). If nothing was forwarded for this long, they have none open.
 constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
 // Longest time that a relay stays for other peers.
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// Least repetition of a good-bye. The time is longer than most outages of a network. The number of
-// tries counts as well, for a process that was stopped meanwhile. For a peer that may not be there,
-// only the number of tries counts.
+// A good-bye is repeated for at least this time, which is longer than most outages of a network,
+// and at least this many times, in case this process was stopped meanwhile. For a peer that may not
+// be there, only the number of times counts.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
 // Copies of a good-bye that was not answered at once.
 constexpr int kFarewellCopies = 3;
 
-// Tries at the same pace before the pause doubles. Bursts of losses are counted in packets on some
-// links, so they end sooner if more packets are sent.
+// Tries at the same pace before the pause doubles. On some links a burst of losses ends after a
+// number of packets, so it ends sooner if more packets are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

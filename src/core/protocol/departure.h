@@ -1,10 +1,10 @@
-// Decides when a rank leaves the group (WIRE 6.2 to 6.4). It serves its peers until they are quiet,
-// then repeats its good-bye until each has answered. Leaving does the work.
+// Decides when a rank leaves the group (WIRE 6.2 to 6.4). The rank serves its peers until they are
+// quiet, then repeats its good-bye until each has answered. Class Leaving does the work.
 //
 // The states are `here`, serving (after serve()) and parting (after part()). Peers may still wait
-// for a rank that is done, if its last confirmation or packet was lost. A quiet period may be a
-// burst of losses, and a peer that hears nothing waits until its deadline. Therefore the good-bye,
-// which settles all that a peer may wait for, is repeated.
+// for a rank that is done, if its last confirmation or packet was lost. Quiet may also mean a burst
+// of losses, and a peer that hears nothing waits until its deadline. Therefore the rank repeats its
+// good-bye, which settles all that a peer may wait for.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,10 @@ class Departure {
   // rank is idle, up to kQuestionsMax times.
   bool asks_peers(Instant now, const Group& group);
   // Notes that this process forwarded a datagram between two peers that have no path of their own.
-  // They could not end their last operation without it, so it stays while they use it.
+  // Without it these could not end their last operation, so this rank stays while they use it.
   void on_forwarded(Instant now) { forwarded_at_ = now; }
   bool has_forwarded() const { return forwarded_at_.has_value(); }
-  // Time since serving (or parting) began. It stands for the silence of the peers if none of them
-  // spoke.
+  // Time since serving (or parting) began: the silence of the peers if none of them spoke.
   Duration served(Instant now) const { return now - since_; }
 
   // Starts parting from `peers` ranks.
@@ -92,7 +91,7 @@ class Departure {
   Instant until_{0};                     // latest end of serving
   Instant asked_at_{0};                  // time of the last question to peers
   int questions_ = 0;                    // questions asked
-  std::optional<Instant> forwarded_at_;  // time of the latest one that was forwarded
+  std::optional<Instant> forwarded_at_;  // when this process last forwarded a datagram
   std::vector<Farewell> farewells_;      // by peer, when parting
 };
 

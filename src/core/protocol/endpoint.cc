@@ -35,8 +35,7 @@ void Endpoint::start(Instant now, Round& round) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!round.ended) settling_.finish(now, round, status, blame);
-  // A round that never started may have datagrams kept for it. This takes them from the early
-  // buffer.
+  // Datagrams may be kept for a round that never started. This removes them from the early buffer.
   receiver_.replay_early(now, round);
   reap(now);
 }
@@ -46,8 +45,8 @@ void Endpoint::end_stand_in(Instant now, Round& round, const Status& status, con
   reap(now);
 }
 
-void Endpoint::cancel_all(Instant now, const Status& status) {
-  settling_.cancel_all(now, status);
+void Endpoint::cancel(Instant now, const Status& status, Cancelled which) {
+  settling_.cancel(now, status, which);
   reap(now);
 }
 
@@ -122,7 +121,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
     case wire::PacketType::given_up:
       if (!liveness_.on_given_up(now, from)) break;
-      cancel_all(now, liveness_.given_up());
+      cancel(now, liveness_.given_up());
       if (state_.departure.serving()) say_goodbye(now);
       break;
     case wire::PacketType::alive:  // heard above
@@ -131,15 +130,15 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
   }
   if (refusal != wire::Refusal::none) ++state_.counters.refused[static_cast<int>(refusal)];
-  // WIRE 6.5: a peer that has left needs no credit. Where both have left, reports in three copies
-  // would answer each other for ever.
+  // WIRE 6.5: a peer that has left needs no credit. If this rank has left, too, the reports of
+  // both, in three copies each, would answer each other for ever.
   if (!state_.links[from].gone && (prefix.asks || state_.links[from].report_wanted()))
     state_.queue_report(from);
   reap(now);
 }
 
-// Looks only at timers that are due. A timer that is armed for this very moment meanwhile may wait
-// for the next call.
+// Handles each timer that is due. A timer that is armed for `now` meanwhile may have to wait for
+// the next call, because the loop is bounded by the number of timers.
 void Endpoint::on_wake(Instant now) {
   for (std::size_t i = 0; i < state_.timers.count(); ++i) {
     const auto due = state_.timers.take_due(now);
@@ -188,9 +187,7 @@ void Endpoint::wake_flows(Instant now, Round& round, Rank peer) {
     if (now >= round.fail_at) return settling_.finish(now, round, round.failure);
     state_.timers.arm_link(peer, round.fail_at);
   }
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    const auto kind = static_cast<FlowKind>(k);
-    if (!round.plan->phases[k].active) continue;
+  for (const FlowKind kind : round.plan->active_kinds()) {
     receiver_.wake(now, round, kind, peer);
     if (round.ended) return;  // the round failed
     sender_.wake(now, round, kind, peer);
@@ -204,14 +201,13 @@ void Endpoint::wake_round(Instant now, Round& round) {
   if (now >= round.plan->deadline) return settling_.on_deadline(now, round);
   if (now >= round.inquire_at) inquiry_.on_time(now, round);
   state_.timers.arm_round(round, std::min(round.plan->deadline, round.inquire_at));
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    const auto kind = static_cast<FlowKind>(k);
-    if (!round.plan->phases[k].active) continue;
-    if (!round.phases[k].settled) {
-      if (now >= round.plan->phases[k].deadline) {
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    if (!round.phase(kind).settled) {
+      const Instant deadline = round.plan->phase(kind).deadline;
+      if (now >= deadline) {
         settling_.cut_phase(now, round, kind);
       } else {
-        state_.timers.arm_round(round, round.plan->phases[k].deadline);
+        state_.timers.arm_round(round, deadline);
       }
     }
     sender_.wake_group(now, round, kind);
@@ -236,9 +232,7 @@ void Endpoint::bury(Instant now, Rank peer) {
 }
 
 void Endpoint::probe_all() {
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self) probe(peer);
-  }
+  for (const Rank peer : state_.others()) probe(peer);
   state_.group.probe();
 }
 
@@ -255,8 +249,8 @@ void Endpoint::leave(Instant now) {
 
 void Endpoint::say_goodbye(Instant now) {
   state_.departure.part(now, state_.config.size);
-  cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed",
-                                state_.config.self));
+  cancel(now,
+         Status::error(StatusCode::kCancelled, "rank %u: communicator closed", state_.config.self));
   leaving_.say_goodbye(now, !liveness_.given_up().ok());
 }
 
@@ -264,8 +258,7 @@ void Endpoint::shorten_datagrams(std::size_t bytes) {
   LEEWAY_ASSERT(bytes >= limits::kDatagramBytesMin && bytes <= state_.config.datagram_bytes);
   LEEWAY_ASSERT(state_.rounds.idle() && state_.counters.rounds_opened == 0);
   state_.config.datagram_bytes = bytes;
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer == state_.config.self) continue;
+  for (const Rank peer : state_.others()) {
     state_.links[peer].path().widen(
         static_cast<std::uint32_t>(state_.config.window_bytes[peer] / bytes),
         static_cast<std::uint32_t>(state_.config.peers_window_bytes / bytes));

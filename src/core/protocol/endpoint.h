@@ -2,14 +2,14 @@
 // batches) and a wake-up time come out.
 //
 //   on_datagram(now, from, bytes)   a datagram arrived
-//   on_wake(now)                    time passed; call it after every arrived datagram was handed in
+//   on_wake(now)                    time passed; first hand in all datagrams that have arrived
 //   poll_train(now, buffer)         writes the datagrams to send next, until it returns false
 //   wake_at()                       when on_wake() is due
 //
-// It never reads a clock, opens a socket, starts a thread or logs. It allocates only when a round
-// opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
-// kept. This class hands each event to the part that it concerns, and removes rounds that ended by
-// it. The parts are the members at the end of this file, and in README.md.
+// Endpoint never reads a clock, opens a socket, starts a thread or logs. It allocates only when a
+// round opens and when the rank leaves. Comments cite the rules of proto/README.md as WIRE n. This
+// class hands each event to the part that it concerns, and then removes rounds that have ended. The
+// parts are the members at the end of this file; README.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -37,37 +37,38 @@ namespace leeway::protocol {
 
 class Endpoint {
  public:
-  // Uses these paths, which it shares with other communicators of this process, by peer. That of
-  // `self` is not used. They must outlive it. Without any it uses paths of its own.
+  // `paths`, by peer, are shared with other communicators of this process, and must outlive the
+  // endpoint. The path of `self` is not used. Without any, the endpoint makes paths of its own.
   explicit Endpoint(const EndpointConfig& config, std::span<Path* const> paths = {})
       : state_(config, paths) {}
 
   // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
-  // pair). Client and plan must stay valid, and the plan unchanged, until on_closed(). Returns null
-  // when limits::kOpenCollectivesMax collectives are open: try again later. Messages always have
-  // room. The caller stores the pointer, then calls start(), from which callbacks may come.
+  // pair and tag). Client and plan must stay valid, and the plan unchanged, until on_closed().
+  // Returns null when limits::kOpenCollectivesMax collectives are open: try again later. Messages
+  // always have room. The caller stores the pointer, then calls start(), from which callbacks may
+  // come.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
-  // Makes an operation of a stand-in that is open, at its number. Its client has a new plan for it,
-  // and calls start() next.
+  // Turns an open stand-in into an operation with the same number and a new plan. The client calls
+  // start() next.
   void reopen_round(Instant now, Round& round, const RoundPlan& plan) {
     opening_.reopen(now, round, plan);
   }
   void start(Instant now, Round& round);
-  // Packets of the phase `kind` may have become available: a reduction finished a chunk of it, or
-  // one was encoded.
+  // Call it when more packets of the phase `kind` may be available: a reduction finished a chunk,
+  // or a chunk was encoded.
   void release_chunks(Round& round, FlowKind kind) { sender_.release(round, kind); }
   // Fails an operation that cannot go on here, and tells peers the reason and the rank in `blame`.
-  // Not within a call of its client.
+  // The operation's client must not call it from a callback.
   void fail(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Ends a round that stands in for something that is now over. Not within a call of its client.
+  // Ends a stand-in, when the call whose place it holds is over. Its client must not call it from a
+  // callback.
   void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Fails every open round (communicator shut down).
-  void cancel_all(Instant now, const Status& status);
+  // Fails open rounds: the communicator is being shut down.
+  void cancel(Instant now, const Status& status, Cancelled which = Cancelled::all);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
-  // A datagram from this rank comes soon: prefetches the memory that it will touch. Useful where
-  // one thread plays many ranks (simulator): the cache holds little of a thousand ranks' links and
-  // flows.
+  // Prefetches the memory that the next datagram from this rank will touch. This helps where one
+  // thread plays a thousand ranks (simulator), whose links and flows do not fit the cache.
   void expect(Rank from) const;
   void on_wake(Instant now);
   // With Poll::control no data is handed out.
@@ -77,19 +78,20 @@ class Endpoint {
   }
   // Infinite future if no timer is armed.
   Instant wake_at() const { return state_.timers.next(); }
-  // A path that other communicators had filled has credit again.
+  // Call it when the path to the peer, whose credit other communicators had used up, has credit
+  // again.
   void on_credit(Rank peer);
 
-  // Receives from any rank. While a tag is watched, arrivals of its messages are noted, and peers
-  // that are silent for too long are found dead.
+  // Watches a tag for receives from any rank. From then on, arrivals of its messages are noted, and
+  // peers that are silent for too long are found dead.
   void watch_tag(Instant now, std::uint32_t tag);
   WatchedTags& tags() { return tags_; }
   const WatchedTags& tags() const { return tags_; }
 
   // Tells whether an activity outside of rounds waits for all peers.
   void watch_all(Instant now, bool on) { liveness_.watch_all(now, on); }
-  // Another communicator found that the peer's process is dead. Exact operations with it fail, now
-  // and later, and lossy ones do without it.
+  // Call it when another communicator found that the peer's process is dead. Exact operations with
+  // the peer fail, now and later, and lossy ones do without it.
   void bury(Instant now, Rank peer);
   const Liveness& liveness() const { return liveness_; }
   // Asks every peer for a report, which measures round trips and proves the path (Link::proven()).
@@ -105,7 +107,7 @@ class Endpoint {
   // Returns true once every peer has answered, has left itself, or did not answer in time. That is
   // some seconds after leave() at the latest.
   bool left() const { return leaving_.left(); }
-  // This process forwarded a datagram between two of its peers (WIRE 9.8).
+  // Call it when this process forwarded a datagram between two of its peers (WIRE 9.8).
   void on_forwarded(Instant now) { state_.departure.on_forwarded(now); }
 
   const EndpointConfig& config() const { return state_.config; }
@@ -119,7 +121,7 @@ class Endpoint {
   // Shortens datagrams to the length that all ranks agreed their paths carry. No operation may be
   // open, or have been opened.
   void shorten_datagrams(std::size_t bytes);
-  // The links to these ranks keep bytes intact (EndpointConfig::intact). No operation may be open.
+  // Sets which links keep bytes intact (EndpointConfig::intact). No operation may be open.
   void keep_intact(std::vector<std::uint8_t> by_rank);
 
  private:

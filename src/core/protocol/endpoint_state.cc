@@ -38,6 +38,15 @@ bool EndpointState::gate_open(const Round& round, Rank peer) const {
   return links[peer].has_opened(round.number, round.plan->point_to_point());
 }
 
+bool EndpointState::probe_present() {
+  bool any = false;
+  for (const Rank peer : present()) {
+    queue_probe(peer);
+    any = true;
+  }
+  return any;
+}
+
 void EndpointState::leave_group(Round& round, FlowKind kind, Rank peer) {
   GroupSender::leave(round.phase(kind), peer);
   outbox.queue_data(peer);
@@ -56,10 +65,7 @@ void EndpointState::lose(Instant now, Rank peer) {
 
 Duration EndpointState::slowest_timeout() const {
   Duration slowest{0};
-  for (Rank peer = 0; peer < config.size; ++peer) {
-    if (peer != config.self && !links[peer].gone)
-      slowest = std::max(slowest, links[peer].rtt().timeout());
-  }
+  for (const Rank peer : present()) slowest = std::max(slowest, links[peer].rtt().timeout());
   return slowest;
 }
 

@@ -1,9 +1,10 @@
-// What the parts of an endpoint share: its settings, its links and operations, what is due, and
+// State that the parts of an endpoint share: settings, links, operations, timers and queues, and
 // counters. A part keeps any other state for itself (README.md).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct EndpointConfig {
   std::uint32_t epoch = 1;
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
-  // The transport takes trains to kEveryRank. The ranks that hear them are found out by trying.
+  // The transport takes trains to kEveryRank. Only a trial shows which ranks hear them.
   bool multicast = false;
   // Checksums cover payloads. False only where the transport keeps bytes intact.
   bool sum_payloads = true;
@@ -52,9 +53,13 @@ struct EndpointConfig {
   Duration rtt_initial = std::chrono::milliseconds(10);
   // Longest silence of a peer from which something is expected. 0 waits for ever.
   Duration peer_timeout{0};
-  // By rank: name by which people know it, where this group is a part of their communicator. Ranks
-  // beyond the end go by their number.
+  // By rank: the number that error texts give it, where this group is a part of the communicator
+  // that people know. Ranks beyond the end have their own number.
   std::vector<Rank> names;
+
+  // Number of a rank, or of this one, in error texts.
+  Rank known_as(Rank rank) const { return rank < names.size() ? names[rank] : rank; }
+  Rank own_name() const { return known_as(self); }
 };
 
 struct EndpointCounters {
@@ -73,10 +78,10 @@ struct EndpointCounters {
   std::uint64_t data_received = 0;
   std::uint64_t data_sent = 0;
   std::uint64_t group_sent = 0;  // the share of data_sent that went to several peers at once
-  // Peers that fell behind such a pass and got the rest of it alone.
+  // Peers that held up a multicast pass and got the rest of it by unicast.
   std::uint64_t group_left = 0;
   std::uint64_t repairs_sent = 0;
-  std::uint64_t repair_requests = 0;  // by peers
+  std::uint64_t repair_requests = 0;  // datagrams that came from peers
   std::uint64_t requests_sent = 0;
   std::uint64_t ends_sent = 0;
   std::uint64_t reports_sent = 0;
@@ -96,7 +101,17 @@ struct EndpointState {
   EndpointState(const EndpointState&) = delete;
   EndpointState& operator=(const EndpointState&) = delete;
 
-  // Puts type, addresses and the next number of the path in front of a datagram.
+  // All ranks but this one.
+  auto others() const {
+    return std::views::iota(Rank{0}, static_cast<Rank>(config.size)) |
+           std::views::filter([this](Rank peer) { return peer != config.self; });
+  }
+  // Those of them that have neither left nor died.
+  auto present() const {
+    return others() | std::views::filter([this](Rank peer) { return !links[peer].gone; });
+  }
+
+  // Returns the prefix of the next datagram to a rank. Takes a number of its path.
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now) {
     const std::uint32_t sequence =
         to == kEveryRank ? group.take_sequence() : links[to].path().take_sequence(now);
@@ -114,18 +129,25 @@ struct EndpointState {
     links[peer].probe_due = true;
     outbox.queue_control(peer);
   }
+  // Probes all peers that are present. Returns false if there are none.
+  bool probe_present();
   void queue_group() {
     if (group.on()) outbox.queue_data(kEveryRank);
   }
 
+  // Wakes the link once overtaken packets of the peer's flow must have come.
+  void arm_quiet(Instant now, const Round& round, FlowKind kind, Rank peer) {
+    timers.arm_link(peer, now + links[peer].quiet_time(round.plan->phase(kind).gives_up()));
+  }
+
   // Returns true if the peer has opened the operation, so that more than eager packets may leave.
   bool gate_open(const Round& round, Rank peer) const;
-  // The peer leaves a multicast pass, and goes on alone.
+  // Takes the peer out of a multicast pass. It gets the rest of its flow by unicast.
   void leave_group(Round& round, FlowKind kind, Rank peer);
-  // A datagram is authentic but contradicts the plan. Our report tells the sender which operation
-  // we take it for.
+  // Counts a datagram that is authentic but contradicts the plan, and queues a report, which tells
+  // the sender which operation this rank means.
   void refuse_plan(Rank from);
-  // The peer has left or is dead. This rank may follow if it leaves, too.
+  // Notes that the peer has left or is dead. If this rank is leaving, it may now be free to go.
   void lose(Instant now, Rank peer);
   // Longest time-out of the links to peers that are not gone; 0 if there is none.
   Duration slowest_timeout() const;

@@ -1,12 +1,12 @@
-// Collectives that failed here, and why. Reports go on listing them (WIRE 3.5). A rank that waits
-// in one, or opens it only now, must hear the reason, and not conclude that this rank has left.
+// Collectives that failed here, and why. Reports go on listing them for a while (WIRE 3.5): a rank
+// that waits in one, or opens it later, must hear the reason, and not conclude that this rank has
+// left.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,21 +18,19 @@ namespace leeway::protocol {
 
 class Failures {
  public:
-  // Description of a failed collective for reports.
   struct Failure {
-    std::uint32_t round = 0;
+    wire::OpenRound entry;     // how reports list it
     std::uint64_t opened = 0;  // collectives that this rank had opened by then
-    wire::OperationTag tag;
-    StatusCode code = StatusCode::kInternal;
-    Rank about = kNoRank;      // the rank that the error names
-    Rank first = kNoRank;      // where it failed first, for this reason
-    wire::OperationTag other;  // for a mismatch: tag of the operation that rank `about` means
     // By rank, if ranks compare counts in pairs; else empty.
     std::vector<std::uint64_t> pair_sends;
     std::vector<std::uint64_t> pair_receives;
   };
 
-  void add(Failure failure) { latest_[count_++ % latest_.size()] = std::move(failure); }
+  // This rank needs no more of a failed collective, so its entry says that both halves are settled.
+  void add(Failure failure) {
+    failure.entry.reduce_settled = failure.entry.spread_settled = true;
+    latest_[count_++ % latest_.size()] = std::move(failure);
+  }
 
   // Adds recent failures, latest first, to a report to `peer`, unless the collective is listed
   // already. The report may have `room` bytes. `opened`: collectives that this rank has opened by
@@ -42,8 +40,10 @@ class Failures {
     for (std::size_t ago = 1; ago <= kept; ++ago) {
       const Failure& failure = latest_[(count_ - ago) % latest_.size()];
       const bool recent = opened - failure.opened < std::uint64_t{limits::kOpenRoundsMax};
-      if (!recent || is_listed(report, failure.round)) continue;
-      const wire::OpenRound entry = entry_for(peer, failure);
+      if (!recent || is_listed(report, failure.entry.round)) continue;
+      wire::OpenRound entry = failure.entry;
+      if (!failure.pair_sends.empty())
+        wire::tell_pair(failure.pair_sends[peer], failure.pair_receives[peer], entry.tag);
       if (report.open_count == report.open.size()) return;
       if (wire::report_bytes(report) + wire::entry_bytes(entry) > room) return;
       report.open[report.open_count++] = entry;
@@ -52,24 +52,10 @@ class Failures {
 
  private:
   static bool is_listed(const wire::Report& report, std::uint32_t round) {
-    const auto listed = std::span(report.open).first(report.open_count);
+    const auto listed = report.entries();
     return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
       return !other.point_to_point && other.round == round;
     });
-  }
-
-  static wire::OpenRound entry_for(Rank peer, const Failure& failure) {
-    wire::OpenRound entry{.round = failure.round,
-                          .reduce_settled = true,
-                          .spread_settled = true,
-                          .tag = failure.tag,
-                          .failure = failure.code,
-                          .about = failure.about,
-                          .first = failure.first,
-                          .other = failure.other};
-    if (!failure.pair_sends.empty())
-      wire::tell_pair(failure.pair_sends[peer], failure.pair_receives[peer], entry.tag);
-    return entry;
   }
 
   std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring

@@ -24,7 +24,8 @@ struct SendFlow {
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
   float weight = 1.0f;  // c of our contribution to this receiver (estimators)
-  // The first pass runs in the phase's GroupPass; `cursor` takes over at its position.
+  // The first pass runs in the phase's GroupPass. When the flow leaves that pass, `cursor` goes on
+  // from the pass's position.
   bool grouped = false;
   bool settled = false;  // the receiver wants no more (or nothing was to be sent)
   // A report told, after the receiver settled this flow, whether it used any packet of it.
@@ -40,8 +41,8 @@ struct SendFlow {
   // The first pass ends with this many parities (WIRE 2.10). Decided when its last packet is sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // When to repeat the END unless the flow is settled by then. For the time before the END, see
-  // ask_gated().
+  // When to repeat the END unless the flow is settled by then. Before the END: when to probe
+  // (Sender::ask_gated()).
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
   // Packets of the first pass that have left. Only these are sent again before the pass is over. A
@@ -91,8 +92,8 @@ struct GroupPass {
 // Receiver's end: the ledger. Test-and-set of `arrived` decides which packets are summed, so none
 // is summed twice.
 struct ReceiveFlow {
-  // WIRE 5.8: repair requests in a row without an answer, after which they back off. Where half of
-  // the packets are lost, this happens to one flow of one packet in 256.
+  // WIRE 5.8: number of repair requests in a row without an answer, after which they back off. If
+  // half of the packets are lost, that happens to one in 256 flows of one packet.
   static constexpr std::uint32_t kFruitlessMost = 8;
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
@@ -122,7 +123,7 @@ struct ReceiveFlow {
   std::uint32_t fruitless = 0;  // consecutive repair requests that brought no packet
   Instant ask_at{0};            // when the latest request was made
   Instant last_arrival{0};
-  const Bitmap* required = nullptr;
+  const Bitmap* required = nullptr;  // packets that must come; null if there are none
   // Both are set only if parity or repair within the first pass is expected.
   std::unique_ptr<ParityLedger> parity;
   std::unique_ptr<ChunkWatch> chunks;
@@ -131,7 +132,7 @@ struct ReceiveFlow {
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
   std::uint32_t missing() const { return packets - arrived_count; }
-  // Packets are missing, and none of those that came belongs to the first pass.
+  // Returns true if packets are missing, and none of those that came belongs to the first pass.
   bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
   // Returns true if a packet that must come has not come.
   bool required_missing() const;

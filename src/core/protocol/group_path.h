@@ -24,7 +24,7 @@ class GroupPath {
   }
   std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
   bool hears() const { return hears_; }
-  // Call it when the peer reports nothing new. Until it does, the peer is sent unicast.
+  // Call it when the peer reports no new group datagrams. It gets unicast until it reports one.
   void give_up() { hears_ = false; }
 
   // Receiving side.

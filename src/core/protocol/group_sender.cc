@@ -8,8 +8,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Time-outs of the slowest member for which ready members wait for one that is not. A copy only for
-// it costs the sender as much as the whole pass, so hurry does not pay.
+// How long ready members wait for one that is not, in time-outs of the slowest member. To send to
+// that one alone costs the sender as much as the whole pass, so patience pays.
 constexpr int kPatience = 8;
 
 // With one receiver there is nothing to share.

@@ -1,8 +1,8 @@
 // Multicast: first passes whose packets are the same for all receivers go out once for all of them.
 // This class knows the members, their credit and which ones hold the others up; Sender sends.
 //
-// Datagrams for one receiver go out as without multicast: an END, a repair, or a copy because it
-// does not hear multicast, came late or fell behind.
+// Other datagrams go out by unicast: ENDs, repairs, and the flow of a receiver that does not hear
+// multicast, came late or fell behind.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace leeway::protocol {
 
 class GroupSender {
  public:
-  // `on` is false if the transport has no multicast. `links` by peer; they must outlive this.
+  // `on` is false if the transport has no multicast. `links`, by peer, must outlive this object.
   GroupSender(bool on, const std::vector<Link>& links) : on_(on), links_(links) {}
 
   bool on() const { return on_; }
@@ -39,12 +39,13 @@ class GroupSender {
   std::uint32_t credit(const Round& round, FlowKind kind) const;
   std::uint32_t credit(const Round& round, FlowKind kind, Rank peer) const;
 
-  // Called when there is no credit. Returns when the other members will have waited long enough.
+  // Call it when there is no credit. Returns patience_ends(), and arms a probe if a window is full.
   Instant wait(Instant now, Round& round, FlowKind kind);
-  // Returns when the ready members will have waited long enough; infinite future if none waits.
+  // Returns when members that have no credit must leave the pass, so that the others need not wait
+  // longer; infinite future if the pass has credit.
   Instant patience_ends(const Round& round, FlowKind kind) const;
 
-  // Returns when a pass without credit asks for reports: after a time-out.
+  // Returns when to multicast a probe because a pass has no credit; infinite future if never.
   Instant probe_at() const { return probe_at_; }
   bool probe_due() const { return probe_due_; }
   void probe() { probe_due_ = on_; }

@@ -10,14 +10,14 @@ namespace {
 // Time-outs that pass before a stalled operation asks all ranks. This leaves time for repairs, and
 // for a rank that is a little late.
 constexpr int kInquiryTimeouts = 16;
-// Inquiries that fit into a short deadline: the first comes after this part of it at the latest.
+// The first inquiry comes after an eighth of the time to the deadline at the latest, so that
+// answers are there by the deadline.
 constexpr int kInquiriesByDeadline = 8;
 
 }  // namespace
 
 void Inquiry::arm(Instant now, Round& round) {
   LEEWAY_ASSERT(!round.plan->point_to_point());
-  // Answers are to be there by the deadline.
   const Duration soon = std::max<Duration>(Duration(limits::kTickNs),
                                            round.plan->deadline_length / kInquiriesByDeadline);
   const Duration first = std::min(kInquiryTimeouts * state_.slowest_timeout(), soon);
@@ -30,7 +30,7 @@ void Inquiry::arm(Instant now, Round& round) {
 void Inquiry::on_time(Instant now, Round& round) {
   round.inquire_at = Instant::infinite_future();
   if (round.done) return;
-  if (!probe_present()) return;  // all have left: the deadline ends it
+  if (!state_.probe_present()) return;  // all have left: the deadline ends the collective
   ++round.inquiries;
   arm(now, round);
 }
@@ -40,8 +40,7 @@ bool Inquiry::may_mean_another(const Round& round, FlowKind kind, Rank peer) con
   if (round.plan->point_to_point() || state_.links[peer].gone || flow.arrived_count > 0)
     return false;
   if (flow.tries < ReceiveFlow::kFruitlessMost) return true;
-  for (Rank other = 0; other < state_.config.size; ++other) {
-    if (other == state_.config.self || state_.links[other].gone) continue;
+  for (const Rank other : state_.present()) {
     if (!state_.links[other].has_opened(round.number, /*message=*/false)) return true;
   }
   return false;
@@ -51,22 +50,11 @@ void Inquiry::ask_what_they_mean(Instant now, Round& round, FlowKind kind, Rank 
   ReceiveFlow& flow = round.receive(kind, peer);
   const RoundTrip& rtt = state_.links[peer].rtt();
   if (now >= flow.ask_at + rtt.timeout(flow.tries)) {
-    probe_present();
+    state_.probe_present();
     flow.ask_at = now;
     ++flow.tries;
   }
   state_.timers.arm_link(peer, flow.ask_at + rtt.timeout(flow.tries));
-}
-
-// Probes all peers that have not left. Returns false if there are none.
-bool Inquiry::probe_present() {
-  bool any = false;
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer == state_.config.self || state_.links[peer].gone) continue;
-    state_.queue_probe(peer);
-    any = true;
-  }
-  return any;
 }
 
 }  // namespace leeway::protocol

@@ -12,17 +12,13 @@ bool Leaving::wake(Instant now) {
                          .silence = state_.departure.served(now),
                          .slowest = state_.slowest_timeout()};
   group.content = true;
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+  for (const Rank peer : state_.others()) {
     const Link& link = state_.links[peer];
     if (link.heard) group.silence = std::min(group.silence, link.silence(now));
     group.first &= !link.gone;
-    group.content &= link.content || link.gone || peer == state_.config.self;
+    group.content &= link.content || link.gone;
   }
-  if (group.first && state_.departure.asks_peers(now, group)) {
-    for (Rank peer = 0; peer < state_.config.size; ++peer) {
-      if (peer != state_.config.self) state_.queue_probe(peer);
-    }
-  }
+  if (group.first && state_.departure.asks_peers(now, group)) state_.probe_present();
   const auto again_at = state_.departure.ask_again(now, group);
   if (again_at) state_.timers.arm_leave(*again_at);
   return !again_at;
@@ -30,11 +26,11 @@ bool Leaving::wake(Instant now) {
 
 void Leaving::say_goodbye(Instant now, bool given_up) {
   LEEWAY_ASSERT(state_.departure.parting());
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
+  for (const Rank peer : state_.others()) {
     Link& link = state_.links[peer];
     link.report_at = link.answer_at = link.probe_at = Instant::infinite_future();
     if (link.dead) tell_given_up(peer);
-    if (peer == state_.config.self || link.gone) continue;
+    if (link.gone) continue;
     using enum Departure::Awaited;
     const auto awaited = given_up ? no : link.heard ? yes : perhaps;
     state_.timers.arm_link(peer, state_.departure.owe(now, peer, link.rtt(), awaited));
@@ -43,8 +39,8 @@ void Leaving::say_goodbye(Instant now, bool given_up) {
   state_.group.stop_probing();
 }
 
-// WIRE 6.7: the process may only be stopped. What waits for it when it goes on tells it why nobody
-// is there.
+// WIRE 6.7: a process that was taken for dead may only be stopped. When it goes on, it finds a
+// datagram that says why nobody answers.
 void Leaving::tell_given_up(Rank peer) {
   state_.links[peer].given_up_due = true;
   state_.outbox.queue_control(peer);
@@ -60,11 +56,8 @@ void Leaving::wake_farewell(Instant now, Rank peer) {
 
 bool Leaving::left() const {
   if (!state_.departure.parting() || !state_.outbox.control_empty()) return false;
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self && !state_.links[peer].gone && !state_.departure.parted(peer))
-      return false;
-  }
-  return true;
+  return std::ranges::all_of(state_.present(),
+                             [&](Rank peer) { return state_.departure.parted(peer); });
 }
 
 }  // namespace leeway::protocol

@@ -1,5 +1,5 @@
-// Leaves the group so that no peer is left waiting for this rank. Departure decides; this asks and
-// tells peers.
+// Leaves the group so that no peer is left waiting for this rank. Departure decides when to leave;
+// this class asks and tells peers.
 #pragma once
 
 #include "protocol/endpoint_state.h"
@@ -10,9 +10,11 @@ class Leaving {
  public:
   explicit Leaving(EndpointState& state) : state_(state) {}
 
-  // Parts now if the group can do without this rank: returns true if so. Else looks again later.
+  // Returns true if the group can do without this rank, so that it may part now. Else arms a timer
+  // to look again.
   bool wake(Instant now);
-  // Parting began. Every peer is told until it answers, or once, if this rank was given up.
+  // Begins parting: queues the good-bye to every peer. wake_farewell() repeats it until the peer
+  // answers, unless this rank was given up.
   void say_goodbye(Instant now, bool given_up);
   // Repeats the good-bye to the peer when that is due.
   void wake_farewell(Instant now, Rank peer);

@@ -15,7 +15,7 @@ bool Link::on_report(Instant now, const PathReport& report) {
   if (!path_->on_report(now, report)) return false;
   answered |= report.largest_sequence != 0;
   if (path_->in_flight() == in_flight) return true;  // the report is late or has nothing new
-  // The number of probes for credit must not grow with the answers while there is still no credit.
+  // Without credit the back-off of probes goes on: otherwise each answer would bring another probe.
   if (path_->credit() > 0) probe_tries = 0;
   probe_at = Instant::infinite_future();
   return true;

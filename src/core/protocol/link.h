@@ -21,7 +21,8 @@ namespace leeway::protocol {
 class ArrivalGap {
  public:
   void on_arrival(Instant now);
-  // No datagram was on its way before `since`: the first arrival after it starts a new series.
+  // Call it if no datagram was on its way before `since`: the first arrival after that time starts
+  // a new series.
   void pause_until(Instant since) {
     if (last_ < since) last_.ns = 0;
   }
@@ -58,10 +59,10 @@ class Link {
   // not count.
   Duration silence(Instant now) const { return now - latest_at_; }
 
-  // Returns how long to wait for further packets after the sender said that it was done. This
-  // leaves time for overtaken packets to arrive. If missing packets will be asked for, a short wait
-  // costs a copy of each overtaken one, and a long wait delays every repair. If they are given up
-  // (`gives_up`), a short wait costs the overtaken packets.
+  // Returns how long to wait for overtaken packets after the sender said that it was done. If
+  // missing packets will be asked for, a short wait costs a copy of each overtaken one, and a long
+  // wait delays every repair. If they are given up (`gives_up`), a short wait loses the overtaken
+  // packets.
   Duration quiet_time(bool gives_up) const {
     const Duration gaps = 2 * gap.mean();
     return std::min(gives_up ? std::max(gaps, rtt().smoothed() / 4) : gaps, rtt().timeout());

@@ -13,9 +13,7 @@ void Liveness::watch(Instant now, Rank peer) {
 }
 
 void Liveness::watch_peers(Instant now) {
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self) watch(now, peer);
-  }
+  for (const Rank peer : state_.others()) watch(now, peer);
 }
 
 void Liveness::watch_all(Instant now, bool on) {
@@ -28,9 +26,7 @@ bool Liveness::expects(Rank peer) const {
   for (const Round* round : state_.rounds.with(peer)) {
     if (round->ended) continue;
     if (round->plan->needs_every_rank && !round->done && !round->exchanges_with(peer)) return true;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round->plan->phases[k].active) continue;
-      const auto kind = static_cast<FlowKind>(k);
+    for (const FlowKind kind : round->plan->active_kinds()) {
       if (round->receive(kind, peer).open() || round->send(kind, peer).open()) return true;
     }
   }
@@ -57,10 +53,7 @@ bool Liveness::wake(Instant now, Rank peer) {
 }
 
 bool Liveness::all_gone() const {
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self && !state_.links[peer].gone) return false;
-  }
-  return true;
+  return state_.present().empty();
 }
 
 void Liveness::bury(Instant now, Rank peer) {
@@ -73,10 +66,10 @@ void Liveness::bury(Instant now, Rank peer) {
   LEEWAY_ASSERT(first_death_.ok() == (first_dead_ == kNoRank));
   if (first_death_.ok()) {
     first_dead_ = peer;
-    first_death_ = Status::error(
-        StatusCode::kPeerLost, "rank %u: rank %u is dead: it gave no sign of life for %.1f s",
-        known_as(state_.config.names, state_.config.self), known_as(state_.config.names, peer),
-        static_cast<double>(state_.config.peer_timeout.count()) / 1e9);
+    first_death_ = Status::error(StatusCode::kPeerLost,
+                                 "rank %u: rank %u is dead: it gave no sign of life for %.1f s",
+                                 state_.config.own_name(), state_.config.known_as(peer),
+                                 to_seconds(state_.config.peer_timeout));
   }
   lose_in_all_rounds(now, peer);
 }
@@ -86,9 +79,7 @@ void Liveness::lose_in_all_rounds(Instant now, Rank peer) {
 }
 
 Status Liveness::loss_of(const Round& round, Rank peer) const {
-  return state_.links[peer].gave_us_up ? gave_up_by(peer)
-                                       : died(state_.config.self, round, peer,
-                                              state_.config.peer_timeout, state_.config.names);
+  return state_.links[peer].gave_us_up ? gave_up_by(peer) : died(state_, round, peer);
 }
 
 // An exact operation can no longer be complete and fails. A lossy one goes on without the peer.
@@ -140,8 +131,7 @@ bool Liveness::on_given_up(Instant now, Rank from) {
 Status Liveness::gave_up_by(Rank peer) const {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: rank %u %s Close this communicator; a group takes nobody back",
-                       known_as(state_.config.names, state_.config.self),
-                       known_as(state_.config.names, peer), kGaveUsUp);
+                       state_.config.own_name(), state_.config.known_as(peer), kGaveUsUp);
 }
 
 void Liveness::on_probe(Instant now, Rank from) {

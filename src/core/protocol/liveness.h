@@ -17,18 +17,19 @@ class Liveness {
   void watch_peers(Instant now);
   // Tells whether an activity outside of rounds waits for all peers.
   void watch_all(Instant now, bool on);
-  // Looks whether a watched peer lives. Returns true if it is dead, and is to be buried.
+  // Looks whether a watched peer lives. Returns true if the peer is dead: then call bury().
   bool wake(Instant now, Rank peer);
-  // The peer's process is dead. Exact operations with it fail, and lossy ones do without it.
+  // Treats the peer's process as dead: exact operations with it fail, and lossy ones do without it.
   void bury(Instant now, Rank peer);
-  // Starts a round without the peers that had left before: it expects nothing more of them.
+  // Starts a round without the peers that had left before: the round expects nothing more of them.
   void start_without(Instant now, Round& round);
 
   void on_goodbye(Instant now, Rank from);
-  // The peer went on without us. Returns true if most others have: then no operation can succeed
-  // here any more.
+  // The peer says that it gave this rank up as dead. Returns true if most others have said so: then
+  // no operation can succeed here any more.
   bool on_given_up(Instant now, Rank from);
-  // A process that was given up speaks again. It is told so, and its datagrams are not used.
+  // Tells a process that was given up as dead, and speaks again, that it was. Its datagrams are not
+  // used.
   void answer_dead(Rank from, wire::PacketType type);
   // WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last
   // probe.

@@ -6,9 +6,9 @@
 
 namespace leeway::protocol {
 
-// The variance of the number of losses in a stretch of datagrams equals its mean if losses are
-// independent, and is larger if they come in bursts. For bursts of geometric length with mean b,
-// its variance is 2b - 1 times the mean, in stretches that are much longer than bursts.
+// If losses are independent, the variance of the number of losses in a stretch of datagrams equals
+// its mean. If losses come in bursts, the variance is larger: for bursts of geometric length with
+// mean b, it is 2b - 1 times the mean in stretches that are much longer than bursts.
 class LossBursts {
  public:
   // Notes that `missing` of `covered` more datagrams are lost. `share` is the smoothed share of all
@@ -19,7 +19,8 @@ class LossBursts {
     if (covered_ < kStretch) return;
     const double expected = share * covered_;
     const double off = missing_ - expected;
-    // Both are smoothed alike, so that stretches with few expected losses have little weight.
+    // Squares and expected losses are smoothed alike and divided later, so that stretches with few
+    // expected losses have little weight.
     squares_ += (off * off - squares_) / kStretches;
     expected_ += (expected - expected_) / kStretches;
     ++stretches_;

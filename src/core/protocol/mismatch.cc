@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-#include "protocol/awaited.h"
+#include "protocol/endpoint_state.h"
 
 namespace leeway::protocol {
 
@@ -23,12 +23,12 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
       static_cast<unsigned long long>(expected));
 }
 
-Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
-                std::span<const Rank> names) {
+Status disagree(const EndpointConfig& config, const Round& round, Rank peer,
+                const wire::OperationTag& theirs) {
   return Status::error(StatusCode::kMismatch,
                        "%s #%u: ranks disagree: rank %u has %s; rank %u has %s", round.plan->name,
-                       round.number_said(), known_as(names, self), describe(round.plan->tag).data(),
-                       known_as(names, peer), describe(theirs).data());
+                       round.number_said(), config.own_name(), describe(round.plan->tag).data(),
+                       config.known_as(peer), describe(theirs).data());
 }
 
 bool is_refusal(StatusCode code) {
@@ -40,13 +40,13 @@ bool makes_another_call(StatusCode code) {
   return code == StatusCode::kMismatch || is_refusal(code);
 }
 
-Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
-                    std::span<const Rank> names) {
-  const Rank us = known_as(names, self);
-  const Rank them = known_as(names, peer);
+Status failed_there(const EndpointConfig& config, const Round& round, Rank peer, StatusCode code,
+                    Rank about) {
+  const Rank us = config.own_name();
+  const Rank them = config.known_as(peer);
   std::array<char, 24> third{"another rank"};
   if (about != kNoRank)
-    std::snprintf(third.data(), third.size(), "rank %u", unsigned{known_as(names, about)});
+    std::snprintf(third.data(), third.size(), "rank %u", unsigned{config.known_as(about)});
   const auto text = [&](StatusCode as, const char* format) {
     std::array<char, 160> why{};
     std::snprintf(why.data(), why.size(), format, third.data());
@@ -67,12 +67,12 @@ Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, R
       return text(code, about == kNoRank ? "gave it up at its own deadline, and its error says why"
                                          : "gave it up at its own deadline, waiting for %s");
     case StatusCode::kPeerLost:
-      if (about == self) return text(code, kGaveUsUp);
+      if (about == config.self) return text(code, kGaveUsUp);
       return text(code, about == kNoRank
                             ? "gave it up because a rank is gone, which its error names"
                             : "gave it up because %s is gone");
     default:
-      return text(StatusCode::kPeerLost, "could not go on with it, and its error says why");
+      return text(StatusCode::kMismatch, "could not go on with it, and its error says why");
   }
 }
 

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include <span>
-
 #include "leeway/status.h"
 #include "protocol/round.h"
 
 namespace leeway::protocol {
+
+struct EndpointConfig;
 
 // The error for a message that is longer than the receive that it meets.
 Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room);
@@ -19,23 +19,24 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected);
 
 // The error for two ranks that mean different operations.
-Status disagree(const Round& round, Rank self, Rank peer, const wire::OperationTag& theirs,
-                std::span<const Rank> names);
+Status disagree(const EndpointConfig& config, const Round& round, Rank peer,
+                const wire::OperationTag& theirs);
 
-// Returns true if a peer refused its own call. The operation that it meant is not known then.
+// Returns true if a peer's failure with this code means that it refused its own call. The operation
+// that it meant is then not known.
 bool is_refusal(StatusCode code);
-// Returns true if a peer's failure means that it and this rank make different calls. Then the
-// collective fails on all ranks, whatever its delivery class.
+// Returns true if a peer's failure with this code means that it and this rank make different calls.
+// Then the collective fails on all ranks, whatever its delivery class.
 bool makes_another_call(StatusCode code);
 
-// Text about a peer that no longer waits for this rank.
+// Text about a peer that has given this rank up, after "rank N".
 inline constexpr const char* kGaveUsUp =
     "gave this rank up as dead, having heard nothing of it for its peer time-out: was this process "
     "stopped?";
 
 // The error for a collective that has failed at a peer, whose report gives the reason. `about` is
 // as in wire::OpenRound.
-Status failed_there(const Round& round, Rank self, Rank peer, StatusCode code, Rank about,
-                    std::span<const Rank> names);
+Status failed_there(const EndpointConfig& config, const Round& round, Rank peer, StatusCode code,
+                    Rank about);
 
 }  // namespace leeway::protocol

@@ -42,9 +42,8 @@ void Opening::announce(Instant now, Round& round) {
   state_.queue_group();
   if (round.plan->needs_every_rank && strangers) inquiry_.arm(now, round);
   state_.timers.arm_round(round, round.plan->deadline);
-  for (const PhasePlan& phase : round.plan->phases) {
-    if (phase.active) state_.timers.arm_round(round, phase.deadline);
-  }
+  for (const FlowKind kind : round.plan->active_kinds())
+    state_.timers.arm_round(round, round.plan->phase(kind).deadline);
   for (Rank peer = 0; peer < state_.config.size; ++peer) {
     state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout());
     if (peer != state_.config.self) liveness_.watch(now, peer);
@@ -55,9 +54,7 @@ void Opening::start_towards(Round& round, Rank peer) {
   bool sends = false;
   bool receives = false;
   bool needs_gate = false;
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    const auto kind = static_cast<FlowKind>(k);
+  for (const FlowKind kind : round.plan->active_kinds()) {
     sends |= round.send(kind, peer).open();
     receives |= round.receive(kind, peer).open();
     needs_gate |= round.receive(kind, peer).packets > limits::kEagerPackets;
@@ -72,8 +69,8 @@ void Opening::start_towards(Round& round, Rank peer) {
   if (needs_gate || (receives && !sends)) state_.queue_report(peer);
 }
 
-// The message is now among the oldest of its direction. From now on it is listed, sent and asked
-// for.
+// Starts a message that has become one of the oldest of its stream and direction. From now on it is
+// sent, asked for and listed in reports.
 void Opening::start_talking(Instant now, Round& message) {
   start_towards(message, message.plan->point_peer);
   const Rank peer = message.plan->point_peer;
@@ -82,9 +79,7 @@ void Opening::start_talking(Instant now, Round& message) {
 }
 
 void Opening::set_up_flows(Round& round) {
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (round.plan->phases[k].active) set_up_flows(round, static_cast<FlowKind>(k));
-  }
+  for (const FlowKind kind : round.plan->active_kinds()) set_up_flows(round, kind);
 }
 
 void Opening::set_up_flows(Round& round, FlowKind kind) {

@@ -1,4 +1,5 @@
-// Opens operations: lays out their flows, announces them, and lets messages talk in turn.
+// Opens operations: lays out their flows, announces them to peers, and starts waiting messages when
+// it is their turn to talk (peer_messages.h).
 #pragma once
 
 #include "protocol/inquiry.h"
@@ -20,7 +21,8 @@ class Opening {
   void announce(Instant now, Round& round);
   // Removes rounds that have ended. Messages that waited for them may talk.
   void reap_ended(Instant now);
-  // When the first round of the current busy period was opened, or of the last one when idle.
+  // When the current busy period began, or the last one if no round is open. It begins when a round
+  // is opened while no other is open.
   Instant busy_since() const { return busy_since_; }
 
  private:

@@ -12,10 +12,10 @@ class PacketOrder {
  public:
   explicit PacketOrder(const EndpointConfig& config) : config_(config) {}
 
-  // Key of the packet from which all senders start when they send the owner's shard in collective
-  // `number`.
+  // Key that chooses the packet at which all senders start when they send the owner's shard in
+  // collective `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
-  // Key of the packet order inside chunks.
+  // Key of the order of packets inside each chunk.
   std::uint64_t inner_key(std::uint32_t number, FlowKind kind, Rank from, Rank to) const;
   // Cursor over the packets of this rank's flow to a receiver, or to every rank.
   schedule::PacketCursor cursor(const Round& round, FlowKind kind, Rank to,

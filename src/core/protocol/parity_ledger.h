@@ -1,7 +1,7 @@
 // Receiver's record of the parity of one flow (WIRE 2.10).
 //
-// A useful parity lies in the place of a missing packet, which it *covers*, so it takes no memory
-// of its own. A code whose places are all taken, by packets or by parity, can be solved. A covered
+// A useful parity lies in the place of a missing packet, so it needs no memory of its own: it
+// *covers* that packet. A code whose places all hold a packet or a parity can be solved. A covered
 // packet need not be asked for again: it is computed once the rest of its code has come.
 #pragma once
 
@@ -26,8 +26,8 @@ class ParityLedger {
 
   // Returns true for the first copy of this parity.
   bool is_first(std::uint32_t number) { return !seen_.test_and_set(number); }
-  // Returns the place that a parity covers from now on. The last place of a code is taken last.
-  // Returns nullopt if no packet of the code is missing that is not covered.
+  // Returns the place that a parity covers from now on: the first one of its code that is empty.
+  // Returns nullopt if each missing packet of the code is covered already.
   std::optional<PacketIndex> cover(wire::ParityPlace parity, const Bitmap& arrived);
   // Call it when the packet came or was computed: its place holds it again.
   void uncover(PacketIndex index);

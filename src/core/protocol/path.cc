@@ -43,15 +43,15 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
     rtt = RoundTrip(initial_rtt);
   }
   set_window(window, peers_window);
-  // Control datagrams are sent beyond the window. Twice its size covers all that may be unreported.
-  // A larger memory from before serves a smaller window, too.
+  // Control datagrams go beyond the window, so send times are kept for twice as many datagrams as
+  // the window has. A larger memory from before serves a smaller window, too.
   const std::size_t most = std::max(window_, window_most);
   if (!sent_at_.empty()) return;
   remembered_ = std::bit_ceil(2 * most);
   sent_at_.assign(std::min(remembered_, kRememberedFirst), Instant{0});
 }
 
-// Doubles the memory. It starts small because a window may be large, and most of it is never used.
+// Doubles the memory of send times. It starts small, because most of a large window is never used.
 void Path::remember_more() {
   std::vector<Instant> more(2 * sent_at_.size(), Instant{0});
   for (std::size_t i = 1; i <= sent_at_.size(); ++i) {
@@ -85,7 +85,7 @@ std::uint32_t Path::take_sequence(Instant now) {
 }
 
 double Path::sent_in_round_trip(Instant now) const {
-  // Most by which the pace is extrapolated: datagrams that leave in one train say nothing about it.
+  // Largest factor of extrapolation: datagrams that left in one train say nothing about the pace.
   constexpr double kStretchMax = 4.0;
   const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;
@@ -102,9 +102,9 @@ bool Path::on_report(Instant now, const PathReport& report) {
   if (!after(largest, reported_.largest_sequence)) return true;
   const std::uint32_t covered = largest - reported_.largest_sequence;
   const std::uint32_t arrived = std::min(report.received - reported_.received, covered);
-  // The estimates of losses (`share`) learn fast from the first reports, and their bounds are wide
-  // while datagrams are few. delivered_ (`sure`) only decides whether a path is lossy at all, so it
-  // moves slowly.
+  // The estimates of losses move by `share`: they learn fast from the first reports, and their
+  // error bounds are wide while datagrams are few. delivered_ moves slowly, by `sure`: it only
+  // decides whether a path is lossy at all.
   const double share = static_cast<double>(covered) / (covered + known_);
   const double sure = static_cast<double>(covered) / (covered + memory_);
   known_ = std::min(known_ + covered, memory_);

@@ -39,8 +39,9 @@ class RoundTrip {
   // Takes in the round trip of a datagram that was sent at `sent`.
   void on_sample(Instant sent, Duration sample);
   Duration smoothed() const { return Duration(smoothed_); }
-  // Returns how long silence must last before asking again is worth it. It doubles with each
-  // unanswered try, up to 64 times the base. Beyond limits::kBackOffNs it doubles only once.
+  // Returns how long silence must last before asking again is worth it. The time-out doubles with
+  // each unanswered try, up to 64 times the first one, but not beyond limits::kBackOffNs or twice
+  // the first one, whichever is longer.
   Duration timeout(std::uint32_t tries = 0) const;
   bool measured() const { return samples_ > 0; }
 
@@ -95,8 +96,8 @@ class Path {
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
   std::uint32_t credit() const { return held_ || in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
-  // At most `datagrams` datagrams may be in flight for now, but at least
-  // limits::kGrantedDatagramsMin, whatever the window is.
+  // Limits the datagrams in flight for now, beside the window. A limit below
+  // limits::kGrantedDatagramsMin counts as that number.
   void limit(std::uint32_t datagrams) {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
@@ -132,9 +133,10 @@ class Path {
   bool take_asked() { return std::exchange(asked_, false); }
   // Smoothed share of our datagrams that arrived.
   double delivered_fraction() const { return delivered_; }
-  // Upper estimate of the share of datagrams that are lost: the mean and 1.5 standard errors. Some
-  // links of an operation are misjudged by that much. Datagrams that are overtaken are missing
-  // until they come. So as many as came late recently may be missing now, and do not count as lost.
+  // Upper estimate of the share of datagrams that are lost: the mean plus 1.5 standard errors,
+  // because among an operation's many links the loss of some is underestimated by that much.
+  // Overtaken datagrams are missing until they come. So of those that are missing now, as many as
+  // came late recently do not count as lost.
   double loss_at_most() const {
     const double loss = std::max(missing_ - overtaken_ / known_, 0.0);
     return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * known_));
@@ -145,19 +147,17 @@ class Path {
   double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
   // Number of copies of a control datagram that are sent at once. A lost one costs a time-out, and
   // a copy costs 36 bytes. Where one datagram in a hundred is lost, three copies leave one such
-  // wait in a million.
-  int copies() const { return delivered_ < 0.99 ? 3 : 1; }
-  // Number of copies of a control datagram that had this many tries without an answer. It grows
-  // with the waits between tries. If one copy a second met a burst of losses that ends with
-  // packets, the burst would last for seconds.
-  int copies(std::uint32_t tries) const {
-    return std::max(copies(), tries < 4 ? 1 << tries : kCopiesMax);
+  // wait in a million. The number grows with the tries that had no answer, as the waits between
+  // them do, because on some links a burst of losses ends only after a number of packets: with one
+  // copy a second it would last for seconds.
+  int copies(std::uint32_t tries = 0) const {
+    return std::max(delivered_ < 0.99 ? 3 : 1, tries < 4 ? 1 << tries : kCopiesMax);
   }
   static constexpr int kCopiesMax = 16;
 
-  // Notes that a communicator has data and found no credit. All such communicators look again when
-  // some credit comes back.
+  // Notes that a communicator has data and found no credit.
   void note_blocked() { blocked_ = true; }
+  // Returns true once credit has come back after note_blocked(): then all communicators look again.
   bool take_unblocked() {
     const bool unblocked = blocked_ && credit() > 0;
     blocked_ &= !unblocked;
@@ -186,12 +186,11 @@ class Path {
   std::uint32_t ce() const { return ce_; }
   // Notes that a valid datagram came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
-  // WIRE 6.9: the process answered the datagram of that number, and belongs to no communicator that
-  // could have received it. Returns false if no datagram of that number was sent (then nothing
-  // changes).
+  // WIRE 6.9: takes in the answer of a process that has not joined the communicator of the probe
+  // with this number. Returns false if no datagram of that number was sent (then nothing changes).
   bool on_alive(Instant now, std::uint32_t answered);
-  // Counts by numbers and not by arrivals. Otherwise a network that copies reports would cause ever
-  // more reports.
+  // Returns true if a report is due. It counts numbers and not arrivals: otherwise a network that
+  // copies reports would cause ever more reports.
   bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
   void on_reported() { largest_reported_ = largest_seen_; }
   std::uint32_t report_every() const { return report_every_; }
@@ -215,7 +214,8 @@ class Path {
   Pieces arriving;  // datagrams of the peer that come in pieces
 
  private:
-  // Datagrams after which losses are known to a tenth, where one in ten is lost.
+  // Most datagrams over which losses are smoothed. At 10 % loss, this many give the rate to within
+  // a tenth of its value.
   static constexpr std::uint32_t kMemoryMax = 1024;
   // Prior for the loss estimate: start as if 32 datagrams had been sent and none lost.
   static constexpr std::uint32_t kKnownFirst = 32;
@@ -238,7 +238,7 @@ class Path {
   PathReport reported_;
   double delivered_ = 1.0;
   double missing_ = 0.0;     // smoothed share; a late arrival counts negative
-  double below_peak_ = 0.0;  // by how much the number missing is below its recent peak
+  double below_peak_ = 0.0;  // recent peak of the number missing, less the number missing now
   double overtaken_ = 0.0;   // recent peak of below_peak_
   LossBursts bursts_;
   bool blocked_ = false;

@@ -1,6 +1,7 @@
 #include "protocol/path_size.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "protocol/serial_number.h"
@@ -16,8 +17,7 @@ namespace {
 constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
                                                4000, 8972};
 
-// A size is taken not to pass after so many probes of it without answer (RFC 8899 5.1.2,
-// MAX_PROBES).
+// Number of unanswered probes after which a size is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
 constexpr int kTriesMax = 3;
 
 // Longest pause between tries while the peer is not heard.
@@ -31,10 +31,10 @@ constexpr std::uint32_t kShortsArrived = 3;
 constexpr int kRoundTrips = 2;
 
 // Long datagrams lost in a row after which probes ask whether the path still carries their length.
-// Where rounds are small, ten would take many rounds.
+// Where operations are small, kLongsLost of them would take many operations.
 constexpr std::uint32_t kLongsSuspect = 3;
 
-// Trains that may be unreported. Older ones are forgotten.
+// Number of trains that are remembered until a report covers them. Older ones are forgotten.
 constexpr std::size_t kDepartedMax = 256;
 
 }  // namespace
@@ -42,7 +42,7 @@ constexpr std::size_t kDepartedMax = 256;
 void PathSize::configure(const SizeLimits& limits) {
   limits_ = limits;
   if (limits.most == 0) return;
-  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
+  reset_base();
   if (searches()) departed_.resize(kDepartedMax);
 }
 
@@ -52,10 +52,19 @@ void PathSize::begin(Instant now) {
   search(now);
 }
 
+void PathSize::reset_base() {
+  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
+}
+
 void PathSize::search(Instant now) {
-  resting_ = false;
-  tries_ = unheard_ = 0;
+  begin_tries(now);
+  unheard_ = 0;
   next_candidate_ = 0;
+}
+
+void PathSize::begin_tries(Instant now) {
+  resting_ = false;
+  tries_ = 0;
   first_number_ = next_number_;
   wake_at_ = now;
 }
@@ -65,7 +74,8 @@ void PathSize::rest(Instant now) {
   wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
-// The sizes in rotation, and then the longest one.
+// Returns the length to probe at this place of a search: kSizes, and then the longest one. Returns
+// nullopt if that length is not tried now.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
   if (index == kSizes.size()) return most();
   const std::size_t bytes = kSizes[index] - around();
@@ -103,11 +113,8 @@ std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
 }
 
 void PathSize::verify(Instant now) {
+  begin_tries(now);
   verifying_ = true;
-  resting_ = false;
-  tries_ = 0;
-  first_number_ = next_number_;
-  wake_at_ = now;
 }
 
 std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout) {
@@ -145,7 +152,7 @@ void PathSize::fall(Instant now) {
 
 void PathSize::begin_anew(Instant now) {
   if (!begun_) return;
-  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
+  reset_base();
   least_ = 0;
   top_alone_ = verifying_ = false;
   longs_lost_ = shorts_arrived_ = 0;
@@ -155,7 +162,7 @@ void PathSize::begin_anew(Instant now) {
 void PathSize::begin_anew(Instant now, std::size_t further) {
   further_ = further;
   if (limits_.most == 0) return;
-  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
+  reset_base();
   if (searches() && departed_.empty()) departed_.resize(kDepartedMax);
   begin_anew(now);
 }
@@ -211,13 +218,13 @@ bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered
          covered.short_bytes * std::uint64_t{arrivals.received} + covered.shorts * base_ / 2;
 }
 
-// A report tells how many datagrams arrived, and how many bytes.
 void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
   if (departed_.empty()) return;
   heard_ = heard_ || arrivals.received > 0;
   const Covered covered = cover(arrivals.largest);
   if (!all_short(arrivals, covered)) {
-    // Otherwise they may be copies of the longest short datagram, which tells nothing.
+    // More bytes came than in so many of the longest short datagram, so a long one arrived.
+    // Otherwise the arrivals may all be copies of short ones.
     if (arrivals.received_bytes > std::uint64_t{arrivals.received} * covered.short_most)
       longs_lost_ = shorts_arrived_ = 0;
     return;

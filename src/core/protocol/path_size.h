@@ -1,15 +1,14 @@
 // Finds how long a datagram may be on one path (RFC 8899, WIRE 10.2, 10.5).
 //
-// It asks by padded probes only, since messages of routers may be forged or lost. A path starts at
-// a size that nearly every network carries. If longer datagrams vanish while short ones arrive, the
-// path has become narrower: it goes back to that size, and searches anew. Three of them are a
-// suspicion that probes look into; ten are proof.
+// PathSize asks by padded probes only, since messages of routers may be forged or lost. A path
+// starts at a size that nearly every network carries. If longer datagrams vanish while short ones
+// arrive, the path has become narrower: it goes back to that size, and searches anew. Three lost in
+// a row make it ask by probes whether that is so; ten are proof.
 //
 // Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,8 +51,8 @@ class PathSize {
   // Longest datagram that the path is known to carry.
   std::size_t bytes() const { return bytes_; }
   std::size_t base() const { return base_; }
-  // Returns true if a search has shown that not even the shortest length of all passes, while
-  // shorter datagrams did.
+  // Returns true if a search has shown that not even the shortest probe passes, although shorter
+  // datagrams do.
   bool too_narrow() const { return settled() && searches() && least_ == 0; }
   // Returns true if no search is going on, so that bytes() is final for now.
   bool settled() const { return !searches() || resting_; }
@@ -68,7 +67,7 @@ class PathSize {
   Instant wake_at() const { return wake_at_; }
   // Returns the next probe to send. `timeout` is how long an answer may take.
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
-  // Makes the next probe wait as long as one that raises a settled size.
+  // Delays the next probe by SizeLimits::raise.
   void postpone(Instant now) { wake_at_ = now + limits_.raise; }
   // Takes in an answer to a probe. Returns false if no such probe was ever sent.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);
@@ -77,7 +76,7 @@ class PathSize {
   // wire.
   void on_sent(std::uint32_t last, std::uint32_t datagrams, std::size_t segment_bytes,
                std::size_t last_bytes);
-  // Takes in arrivals of the datagrams that a report covers. Each report covers later ones.
+  // Takes in arrivals of the datagrams that a report covers, behind those of the report before.
   void on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt);
   // Notes that the system refuses a datagram of this length on this path.
   void on_refused(Instant now, std::size_t bytes);
@@ -93,7 +92,7 @@ class PathSize {
   struct Departed {
     std::uint32_t last = 0;
     std::uint32_t datagrams = 0;
-    std::uint32_t longs = 0;  // number of long datagrams, which come first: longer than the base
+    std::uint32_t longs = 0;        // datagrams longer than the base, which come first
     std::uint32_t short_bytes = 0;  // length of a short one
   };
   struct Covered {
@@ -105,7 +104,9 @@ class PathSize {
 
   bool searches() const { return most() > base_; }
   std::optional<std::size_t> candidate(std::size_t index) const;
+  void reset_base();
   void search(Instant now);
+  void begin_tries(Instant now);
   void verify(Instant now);
   std::optional<SizeProbe> poll_verifying(Instant now, Duration timeout);
   void rest(Instant now);
@@ -124,7 +125,7 @@ class PathSize {
   Instant wake_at_ = Instant::infinite_future();
   bool begun_ = false;
   bool resting_ = false;
-  bool top_alone_ = false;  // the first try of the first search
+  bool top_alone_ = false;  // the first try of the first search: probes the longest length alone
   bool verifying_ = false;  // asks whether bytes_ still passes
   bool heard_ = false;      // a report told of arrivals since the try
   int tries_ = 0;

@@ -4,6 +4,7 @@ namespace leeway::protocol {
 
 PeerMessages::PeerMessages() : zero_(&streams_[0]) {
   given_up_.reserve(limits::kGivenUpMax);
+  unmatched_.reserve(limits::kUnmatchedMax);
 }
 
 const MessageStream* PeerMessages::find_other(std::uint32_t tag) const {
@@ -71,7 +72,18 @@ void PeerMessages::give_up(std::uint32_t tag, std::uint32_t number) {
   std::erase_if(given_up_,
                 [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
   if (given_up_.size() == limits::kGivenUpMax) given_up_.erase(given_up_.begin());
-  given_up_.push_back({.tag = tag, .number = number, .reports = limits::kGivenUpReports});
+  const auto known = std::ranges::find_if(
+      unmatched_, [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
+  given_up_.push_back({.tag = tag, .number = number});
+  if (known != unmatched_.end()) given_up_.back() = *known;
+  given_up_.back().reports = limits::kGivenUpReports;
+}
+
+void PeerMessages::give_up_unmatched(const Round& round) {
+  if (unmatched_.size() == limits::kUnmatchedMax) unmatched_.erase(unmatched_.begin());
+  unmatched_.push_back(
+      {.tag = round.plan->message_tag, .number = round.number, .unmatched = round.plan->tag});
+  give_up(round.plan->message_tag, round.number);
 }
 
 void PeerMessages::remember(std::span<const wire::OpenedStream> said) {

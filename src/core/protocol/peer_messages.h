@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +44,7 @@ class MessageList {
     return at != rounds_.end() && (*at)->number == number ? *at : nullptr;
   }
 
-  // Returns the place in the list that it had.
+  // Removes a message. Returns the place that it had in the list.
   std::size_t erase(const Round& round) {
     const auto at = lower_bound(round.number);
     LEEWAY_ASSERT(at != rounds_.end() && *at == &round);
@@ -67,7 +68,7 @@ class MessageList {
   }
 
   std::vector<Round*> rounds_;
-  std::size_t first_ = 0;  // those before it are closed
+  std::size_t first_ = 0;  // messages before this place are closed
 };
 
 // Messages of one tag, both directions. Each stream and direction counts its own numbers.
@@ -77,9 +78,10 @@ struct MessageStream {
   MessageList receives;
   std::uint32_t sends_opened = 0;  // sends ever opened: number of the next one
   std::uint32_t receives_opened = 0;
-  // Receives that the peer reported it posted for our sends. For tag 0 the link keeps this.
+  // Number of receives that the peer reported for our sends. For tag 0 Link keeps it instead.
   std::uint32_t peer_opened_below = 0;
-  // The peer has sent messages below this number. Counts those heard since the tag was watched.
+  // The peer has sent messages below this number, as far as this rank heard while the tag was
+  // watched.
   std::uint32_t heard_below = 0;
 
   bool open() const { return !sends.empty() || !receives.empty(); }
@@ -118,27 +120,31 @@ class PeerMessages {
 
   // Adds a message that opens. Returns true if it talks at once.
   bool push(Round& round);
-  // The send is done, and the peer may still lack some of it.
+  // Counts a send that is done although the peer may still lack some of it.
   void run_ahead(Round& round);
   std::uint32_t ahead() const { return ahead_; }  // number of such sends that have not ended
   // Removes a message that has ended. Returns the message that may talk now because of it, or null.
   Round* erase(Round& round);
 
-  // Makes this stream the first whose progress reports to the peer tell.
+  // Puts this stream first among those whose progress reports tell the peer.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
-  // Stream with which the next report begins its list of receives. If not all fit, each report
-  // begins with another one.
+  // Place in open() of the stream with which the next report begins its list of receives. If not
+  // all streams fit, each report begins with another one.
   std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
   // Moves on to the next report. Copies of a report that go out together are alike.
   void rotate();
   // Notes that a message to the peer has ended here before the peer had all of it. The next
   // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
+  // The same for a message that does not match the peer's receive. Reports also say what it was,
+  // and do so again whenever give_up() notes it: the receive may be posted much later.
+  void give_up_unmatched(const Round& round);
   struct GivenUp {
     std::uint32_t tag = 0;
     std::uint32_t number = 0;
-    int reports = 0;  // reports that still have to say it
+    int reports = 0;                                // reports that still have to say it
+    std::optional<wire::OperationTag> unmatched{};  // what did not match
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
   // Keeps the streams of the peer's latest report, for those that are opened here only later.
@@ -159,7 +165,8 @@ class PeerMessages {
   std::size_t touched_count_ = 0;
   std::size_t report_from_ = 0;
   std::uint32_t ahead_ = 0;
-  std::vector<GivenUp> given_up_;  // latest last
+  std::vector<GivenUp> given_up_;   // latest last
+  std::vector<GivenUp> unmatched_;  // the latest that did not match, latest last
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;
 };

@@ -51,7 +51,7 @@ void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& who
   train.start(to);
   for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
-    // The shorter piece at the end.
+    // The train's last datagram may be so short that it travels whole.
     if (datagram.size() <= wire::kPieceHeaderBytes + content_bytes) {
       std::memcpy(train.scratch(datagram.size()).data(), datagram.data(), datagram.size());
       train.append(datagram.size(), {});

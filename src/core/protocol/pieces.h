@@ -1,9 +1,9 @@
 // Datagrams that are too long for their path travel in pieces (WIRE 10.6).
 //
 // A communicator's datagrams are as long as all its paths carried when it was made. A path that has
-// become narrower since then carries each of them in a few pieces. Every other path carries it
-// whole. The pieces are made before a seal and put together behind it, so only the peer can make
-// one.
+// become narrower since then carries each datagram in a few pieces; other paths carry it whole. The
+// pieces are made before datagrams are sealed, and put together after they are opened, so only the
+// peer can make one.
 #pragma once
 
 #include <array>
@@ -29,9 +29,9 @@ constexpr std::size_t pieces_of(std::size_t bytes, std::size_t most) {
 // (TrainBuffer::start). `whole`: scratch memory, TrainBuffer::kTrainBytesMax bytes or empty.
 void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& whole);
 
-// Pieces of one peer's datagrams. A new datagram takes the place of the one that began kPlaces
-// numbers before. An old one never takes the place of a newer one. Memory is allocated once, with
-// the first piece.
+// Pieces of one peer's datagrams, by the datagram's number modulo kPlaces. A newer datagram takes
+// the place of an older one, never the other way round. Memory is allocated once, with the first
+// piece.
 class Pieces {
  public:
   static constexpr std::uint32_t kPlaces = 16;

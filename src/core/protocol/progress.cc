@@ -51,12 +51,11 @@ void Progress::on_receives(Instant now, Rank peer) {
   }
 }
 
-// The peer has opened the operation only now. It could use no END before, so the back-off of ENDs
-// starts anew.
+// Called when the peer has opened the operation. It could use no END before, so the back-off of
+// ENDs starts anew.
 void Progress::repeat_end_soon(Instant now, Round& round, Rank peer) {
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    SendFlow& flow = round.send(static_cast<FlowKind>(k), peer);
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    SendFlow& flow = round.send(kind, peer);
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
     flow.end_at = std::min(flow.end_at, now + state_.links[peer].rtt().timeout());

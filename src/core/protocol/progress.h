@@ -12,10 +12,10 @@ class Progress {
   // WIRE 2.6: returns true if the peer can have come so far. The limit counts from the later of two
   // numbers: where the peer was last heard to be, and where we are.
   bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
-  // The peer has opened and settled all collectives below these numbers.
+  // Takes in that the peer has opened, and has settled, all collectives below these numbers.
   void on_collectives(Instant now, Rank peer, std::uint32_t opened_below,
                       std::uint32_t settled_below);
-  // The peer has posted more receives.
+  // Call it when the peer has posted more receives.
   void on_receives(Instant now, Rank peer);
 
  private:

@@ -12,8 +12,8 @@ void Receiver::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   ++state_.counters.data_received;
   Round* const round =
       state_.rounds.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
-  // WIRE 2.5: checked before the peer's progress is believed, which may be progress in another
-  // operation.
+  // WIRE 2.5: the digest is checked before the header's progress is believed, which may be progress
+  // in another operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
   if (!progress_.may_have_opened(from, header.opened_below) ||
       !progress_.may_have_opened(from, header.settled_below)) {
@@ -57,9 +57,9 @@ void Receiver::dispute(Instant now, Round& round, Rank from) {
   inquiry_.arm(now, round);
 }
 
-// Returns true if the sender means a flow as long as the receiver does. Of an uneven all_to_all
-// only the two ranks know the lengths. So the round fails here, and the report about it tells the
-// sender which length was expected.
+// Returns true if the datagram gives the flow the length that this rank expects. In an uneven
+// all_to_all only the two ranks know that length. So a difference fails the round here, and the
+// report about it tells the sender which length was expected.
 template <typename Header>
 bool Receiver::same_length(Instant now, Round& round, Rank from, const Header& header) {
   const ReceiveFlow& flow = round.receive(header.kind, from);
@@ -111,7 +111,7 @@ void Receiver::accept_data(Instant now, Round& round, Rank from, const wire::Dat
                            ByteSpan payload) {
   if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
   if (!round.plan->phase(header.kind).active)
-    return state_.refuse_plan(from);  // came before the round
+    return state_.refuse_plan(from);  // the packet was kept since before the round opened
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto count_late = [&] {
     ++flow.late;
@@ -171,8 +171,7 @@ void Receiver::note_last_copy(Instant now, Round& round, Rank from,
   if (!header.ends_first_pass() || flow.ended_pass >= 0 || !flow.open()) return;
   flow.ended_pass = 0;
   flow.last_arrival = now;
-  state_.timers.arm_link(
-      from, now + state_.links[from].quiet_time(round.plan->phase(header.kind).gives_up()));
+  state_.arm_quiet(now, round, header.kind, from);
 }
 
 void Receiver::accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,
@@ -202,8 +201,7 @@ void Receiver::after_arrival(Instant now, Round& round, Rank from, const wire::D
     settling_.finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) settling_.advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    state_.timers.arm_link(
-        from, now + state_.links[from].quiet_time(round.plan->phase(header.kind).gives_up()));
+    state_.arm_quiet(now, round, header.kind, from);
   }
 }
 
@@ -226,8 +224,7 @@ void Receiver::on_end(Instant now, Rank from, const wire::End& end) {
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return tell_settled(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  state_.timers.arm_link(
-      from, now + state_.links[from].quiet_time(round->plan->phase(end.kind).gives_up()));
+  state_.arm_quiet(now, *round, end.kind, from);
 }
 
 // Sends one report for every END that came. A peer that hears no report sends more ENDs.
@@ -278,7 +275,7 @@ void Receiver::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
   // Waits for the first pass or for the answer to a request. Silence may mean a lost datagram,
   // theirs or ours.
   Instant since = std::max(flow.ask_at, flow.last_arrival);
-  // One report announces all posted receives.
+  // One report announces all posted receives, so it counts as the latest request of each.
   if (kind == FlowKind::point && flow.ended_pass < 0)
     since = std::max(since, state_.rounds.messages(peer)->reported_at);
   const Instant due = since + link.rtt().timeout(flow.tries);
@@ -294,8 +291,7 @@ void Receiver::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   if (round.told.by != kNoRank) return settling_.end_as_told(now, round);
   if (inquiry_.may_mean_another(round, kind, peer))
     return inquiry_.ask_what_they_mean(now, round, kind, peer);
-  settling_.finish(now, round,
-                   left_early(state_.config.self, round, kind, peer, state_.config.names), {peer});
+  settling_.finish(now, round, left_early(state_, round, kind, peer), {peer});
 }
 
 // Before the first pass has ended, says again that the operation is open here. After it, asks for
@@ -303,8 +299,9 @@ void Receiver::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
 void Receiver::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
-    // A peer that has opened the operation would send at once if it knew that we have. Packets of a
-    // spread may not exist there yet.
+    // A peer that has opened the operation sends at once when it hears that we have. If it is still
+    // silent, reports may be lost, so this one goes in copies. Packets of a spread may just not
+    // exist there yet.
     const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
     if (flow.tries > 0 && at_once && state_.gate_open(round, peer))
       state_.links[peer].report_copies = state_.links[peer].copies(flow.tries);

@@ -23,7 +23,8 @@ void Recovery::move(Round& round, FlowKind kind, Rank from, PacketIndex index, B
   place(round, kind, from, parity, payload);
 }
 
-// Returns false if the parity does not have the planned length.
+// Lays the parity in the place of a missing packet. If that was the last empty place of the code,
+// computes its missing packets. Returns false if the parity does not have the planned length.
 bool Recovery::place(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity,
                      ByteSpan payload) {
   ReceiveFlow& flow = round.receive(kind, from);

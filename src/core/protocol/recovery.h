@@ -10,10 +10,10 @@ class Recovery {
  public:
   explicit Recovery(EndpointCounters& counters) : counters_(counters) {}
 
-  // A parity of an open flow came. Returns false if it does not have the planned length.
+  // Takes in a parity of an open flow. Returns false if it does not have the planned length.
   bool on_parity(Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
-  // A packet came that parity covered, `payload`. The parity moves to another missing packet of its
-  // code.
+  // Moves a parity, whose bytes are `payload`, to another missing packet of its code, because the
+  // packet `index` that it covered has come.
   void move(Round& round, FlowKind kind, Rank from, PacketIndex index, ByteSpan payload);
   // Computes the missing packets of a code all of whose places are taken. Returns false if the last
   // parity does not have the planned length.

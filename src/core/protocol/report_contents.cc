@@ -40,11 +40,11 @@ bool Contents::list(const Round& round) {
   if (round.plan->in_pairs())
     wire::tell_pair(round.plan->pair_sends[peer_], round.plan->pair_receives[peer_], entry.tag);
   const auto settled = [&](FlowKind kind) {
-    // The operation may yet come here, and then it wants the flow.
+    // The operation that a stand-in stands for may yet come here, and then it wants the flow.
     if (round.plan->stands_in) return false;
     if (!round.plan->phase(kind).active) return true;
     const ReceiveFlow& flow = round.receive(kind, peer_);
-    // WIRE 3.4: a peer that has left is not asked to say so again.
+    // WIRE 3.4: a peer that has closed the operation is not asked to say so again.
     return !flow.open() || flow.abandoned;
   };
   entry.reduce_settled = settled(FlowKind::reduce);
@@ -59,16 +59,22 @@ void Contents::list_failing(const PeerMessages& messages) {
   }
 }
 
-// Lists sends that ended here. The peer's receive waits, and only this list tells it (WIRE 3.17).
+// Lists sends that were given up here. The peer's receives wait for them, and only this list tells
+// the peer (WIRE 3.17).
 void Contents::list_given_up(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.given_up()) {
     // Keeps room for a receive and for a message to the peer.
     if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
-    report_.open[report_.open_count++] = {.round = one.number,
-                                          .point_to_point = true,
-                                          .sending = true,
-                                          .message_tag = one.tag,
-                                          .failure = StatusCode::kDeadlineExceeded};
+    wire::OpenRound& entry = report_.open[report_.open_count++];
+    entry = {.round = one.number,
+             .point_to_point = true,
+             .sending = true,
+             .message_tag = one.tag,
+             .failure = StatusCode::kDeadlineExceeded};
+    if (one.unmatched) {
+      entry.tag = *one.unmatched;
+      entry.failure = StatusCode::kMismatch;
+    }
   }
 }
 
@@ -120,7 +126,7 @@ void Contents::list_sends(const PeerMessages& messages) {
 // Lists streams whose messages ended recently: their sender may not know that yet.
 void Contents::list_touched(const PeerMessages& messages) {
   for (const MessageStream* stream : messages.touched()) {
-    const auto said = std::span(report_.streams).first(report_.stream_count);
+    const auto said = report_.opened_streams();
     if (std::any_of(said.begin(), said.end(),
                     [&](const wire::OpenedStream& other) { return other.tag == stream->tag; }))
       continue;
@@ -133,17 +139,34 @@ void Contents::list_touched(const PeerMessages& messages) {
 
 }  // namespace
 
+wire::Report path_counts(const Path& path) {
+  wire::Report report;
+  report.largest_sequence = path.largest_seen();
+  report.received = path.received();
+  report.received_bytes = path.received_bytes();
+  report.arrived_us = wire::arrived_us(path.largest_arrived_at());
+  report.ect = path.ect();
+  report.ce = path.ce();
+  report.grant = path.grant();
+  report.host_drops = path.host_drops();
+  return report;
+}
+
+PathReport path_report(const wire::Report& report) {
+  return {.largest_sequence = report.largest_sequence,
+          .received = report.received,
+          .received_bytes = report.received_bytes,
+          .arrived_us = report.arrived_us,
+          .ect = report.ect,
+          .ce = report.ce,
+          .grant = report.grant,
+          .host_drops = report.host_drops,
+          .delay = std::chrono::microseconds(report.delay_us)};
+}
+
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
                              const Failures& failures, std::size_t room) {
-  wire::Report report;
-  report.largest_sequence = link.path().largest_seen();
-  report.received = link.path().received();
-  report.received_bytes = link.path().received_bytes();
-  report.arrived_us = wire::arrived_us(link.path().largest_arrived_at());
-  report.ect = link.path().ect();
-  report.ce = link.path().ce();
-  report.grant = link.path().grant();
-  report.host_drops = link.path().host_drops();
+  wire::Report report = path_counts(link.path());
   report.delay_us = static_cast<std::uint32_t>(link.path().since_largest(now).count() / 1000);
   report.opened_below = rounds.opened_below();
   report.point_opened_below = rounds.receives_opened(peer, 0);

@@ -1,5 +1,4 @@
-// Writes a report to one peer (WIRE 3), within `room` bytes, which are limits::kDatagramBytesMin or
-// more.
+// What a report to one peer holds (WIRE 3).
 #pragma once
 
 #include "protocol/failures.h"
@@ -9,6 +8,11 @@
 
 namespace leeway::protocol {
 
+// Returns a report with the path's counts, and nothing else.
+wire::Report path_counts(const Path& path);
+// Returns what a peer's report says of the path.
+PathReport path_report(const wire::Report& report);
+// Returns a report that fits into `room` bytes, which are limits::kDatagramBytesMin or more.
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
                              const Failures& failures, std::size_t room);
 

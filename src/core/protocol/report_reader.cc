@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "base/contracts.h"
-#include "protocol/awaited.h"
 #include "protocol/mismatch.h"
+#include "protocol/report_contents.h"
 
 namespace leeway::protocol {
 
 void ReportReader::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = state_.links[from];
-  // Checked before anything in the report is believed: a made-up number would close the rounds
-  // below it.
+  // Numbers are checked before anything in the report is believed, because a made-up one would
+  // close the rounds below it.
   if (!progress_.may_have_opened(from, report.opened_below) ||
       after(report.point_opened_below, link.peer_point_opened_below + limits::kMessagesHeardMax)) {
     ++state_.counters.refused_progress;
@@ -19,15 +19,7 @@ void ReportReader::on_report(Instant now, Rank from, const wire::Report& report)
   }
   const Duration timeout_before = link.rtt().timeout();
   if (!link.group.on_report(state_.group.sent(), report.group_largest) ||
-      !link.on_report(now, {.largest_sequence = report.largest_sequence,
-                            .received = report.received,
-                            .received_bytes = report.received_bytes,
-                            .arrived_us = report.arrived_us,
-                            .ect = report.ect,
-                            .ce = report.ce,
-                            .grant = report.grant,
-                            .host_drops = report.host_drops,
-                            .delay = std::chrono::microseconds(report.delay_us)})) {
+      !link.on_report(now, path_report(report))) {
     ++state_.counters.refused_report;
     return;
   }
@@ -37,7 +29,7 @@ void ReportReader::on_report(Instant now, Rank from, const wire::Report& report)
   if (take_opened(from, report)) progress_.on_receives(now, from);
   if (state_.departure.parting() && report.heard_goodbye) state_.departure.on_answer(from);
   if (state_.departure.serving()) {
-    const auto open = std::span(report.open).first(report.open_count);
+    const auto open = report.entries();
     const bool waits = !std::all_of(open.begin(), open.end(),
                                     [](const wire::OpenRound& entry) { return entry.failed(); });
     link.content = !waits && !after(state_.rounds.opened_below(), report.opened_below);
@@ -60,14 +52,14 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   Link& link = state_.links[from];
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
   if (more) link.peer_point_opened_below = report.point_opened_below;
-  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+  for (const wire::OpenRound& entry : report.entries()) {
     if (entry.point_to_point && entry.sending && !entry.failed())
       tags_.note(from, entry.message_tag, entry.round);
   }
-  const auto said = std::span(report.streams).first(report.stream_count);
+  const auto said = report.opened_streams();
   if (said.empty()) return more;
-  // Made also for a peer with which there was no message yet. It may have posted the first receive
-  // before we posted our send, and does not repeat that before its time-out.
+  // Streams are kept also for a peer with which there was no message yet. The peer may have posted
+  // its receive before we post our send, and does not report it again before its time-out.
   PeerMessages& messages = state_.rounds.make_messages(from);
   messages.remember(said);
   for (const wire::OpenedStream& opened : said) {
@@ -83,7 +75,7 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
 // told, it would wait until its deadline. It would then open the next collective when we give that
 // up, too, and the two ranks would never meet again.
 bool ReportReader::waits_in_vain(const wire::Report& report) const {
-  const auto listed = std::span(report.open).first(report.open_count);
+  const auto listed = report.entries();
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
     if (theirs.point_to_point || !state_.rounds.may_have_given_up(theirs.round)) return false;
     if (theirs.reduce_settled && theirs.spread_settled) return false;
@@ -94,12 +86,12 @@ bool ReportReader::waits_in_vain(const wire::Report& report) const {
   });
 }
 
-// The peer waits for messages that were given up here. It did not hear that, or opened its receive
-// later.
+// Answers a peer that waits for messages that have ended here: it did not hear that they were given
+// up, or posted its receive later.
 void ReportReader::answer_receives(Rank from, const wire::Report& report) {
   PeerMessages* const messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
-  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+  for (const wire::OpenRound& entry : report.entries()) {
     if (!entry.point_to_point || entry.sending || entry.spread_settled) continue;
     const MessageStream* const stream = messages->find(entry.message_tag);
     if (stream == nullptr || !after(stream->sends_opened, entry.round)) continue;
@@ -110,8 +102,9 @@ void ReportReader::answer_receives(Rank from, const wire::Report& report) {
 }
 
 void ReportReader::hear_failures(Rank from, const wire::Report& report) {
-  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
-    // Another report tells of a lossy call that ended by its deadline once it is open here.
+  for (const wire::OpenRound& entry : report.entries()) {
+    // A lossy call that ended by its deadline need not be noted: once the call is open here,
+    // another report tells of it.
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again &&
@@ -128,7 +121,7 @@ void ReportReader::recall(Instant now, Round& round) {
 void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
   LEEWAY_ASSERT(!round.ended);
   const bool point = round.plan->point_to_point();
-  const auto listed = std::span(report.open).first(report.open_count);
+  const auto listed = report.entries();
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
     return entry.round == round.number && entry.point_to_point == point &&
            (!point || (entry.sending != round.plan->point_send &&
@@ -156,44 +149,44 @@ void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire
   settling_.advance(now, round);
 }
 
-// The reporter has settled the flow that we send it for this reduction.
+// Learns from the reporter, which has settled our flow of this reduction, whether it used the flow.
 void ReportReader::learn_use(Round& round, Rank from, const wire::Report& report) {
   if (!round.plan->phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
-  // Once set, it stays set: an overtaken report takes nothing back.
+  // `missed` stays set once it is set: an overtaken report takes nothing back.
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
 }
 
 void ReportReader::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
-  const bool given_up = theirs.point_to_point && theirs.failed();
+  // Of a message that was given up for another reason than a mismatch only the number is known.
+  const bool given_up = theirs.point_to_point && theirs.failure == StatusCode::kDeadlineExceeded;
   if (!is_refusal(theirs.failure) && !given_up) compare_tags(now, round, from, theirs.tag);
-  if (round.ended) return;
+  if (round.ended || !round.failure.ok()) return;
   if (theirs.failed()) return on_peer_failed(now, round, from, theirs);
   if (round.disputed_by != from) return;
   round.disputed_by = kNoRank;
   round.refuted = true;
 }
 
-// The collective has failed at the peer. It fails here, too, if the reason is an argument that all
-// ranks must give alike. After other failures it goes on with the data that is there.
+// Handles a collective's failure at the peer. The collective fails here, too, if the two ranks make
+// different calls (makes_another_call()). After other failures it goes on with the data that is
+// there.
 void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
                                   const wire::OpenRound& theirs) {
   if (!round.done && makes_another_call(theirs.failure)) {
     if (theirs.failure == StatusCode::kMismatch && theirs.about != kNoRank &&
         !round.plan->in_pairs() && theirs.other != round.plan->tag) {
-      return settling_.finish(
-          now, round,
-          disagree(round, state_.config.self, theirs.about, theirs.other, state_.config.names),
-          {theirs.about, theirs.other});
+      return settling_.finish(now, round,
+                              disagree(state_.config, round, theirs.about, theirs.other),
+                              {theirs.about, theirs.other});
     }
-    // A refusal is told on as one, by the name of the rank that refused.
+    // Peers are told that the first rank refused its call, not that this one did.
     const bool refusal = is_refusal(theirs.failure);
     const Rank about = theirs.about != kNoRank ? theirs.about : from;
     return settling_.finish(
         now, round,
-        failed_there(round, state_.config.self, refusal ? about : from, theirs.failure,
-                     theirs.about, state_.config.names),
+        failed_there(state_.config, round, refusal ? about : from, theirs.failure, theirs.about),
         {.rank = about, .tag = theirs.other, .told = refusal ? theirs.failure : StatusCode::kOk});
   }
   Told told{.by = from, .code = theirs.failure, .about = theirs.about};
@@ -207,11 +200,10 @@ void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
   settling_.on_peer_left_round(now, round, from);
 }
 
-// Notes why the rest of these flows does not come: a deadline passed at another rank.
+// Notes why no more packets come from this peer: a deadline passed at rank `by`.
 void ReportReader::note_cut(Round& round, Rank from, Rank by) {
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    ReceiveFlow& flow = round.receive(kind, from);
     if (flow.open() && !flow.abandoned) flow.cut_by = by;
   }
 }
@@ -246,8 +238,7 @@ void ReportReader::compare_tags(Instant now, Round& round, Rank from,
           {from});
   }
   if (ours == theirs) return;
-  settling_.doom(now, round, disagree(round, state_.config.self, from, theirs, state_.config.names),
-                 {from, theirs});
+  settling_.doom(now, round, disagree(state_.config, round, from, theirs), {from, theirs});
 }
 
 }  // namespace leeway::protocol

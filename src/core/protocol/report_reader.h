@@ -14,7 +14,7 @@ class ReportReader {
       : state_(state), settling_(settling), progress_(progress), tags_(tags) {}
 
   void on_report(Instant now, Rank from, const wire::Report& report);
-  // A collective opens. Applies what peers reported of its failure before.
+  // Applies to a collective that opens what peers have reported of its failure before.
   void recall(Instant now, Round& round);
 
  private:

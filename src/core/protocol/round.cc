@@ -19,7 +19,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   done = false;
   ahead = false;
   ended = false;
-  if (!failure.ok()) failure = Status();  // 318 bytes
+  if (!failure.ok()) failure = Status();  // writes 318 bytes, so only if it is needed
   fail_at = Instant::infinite_future();
   told = {};
   disputed_by = kNoRank;
@@ -50,9 +50,7 @@ Rank PhaseState::cut_elsewhere() const {
 }
 
 bool Round::exchanges_with(Rank peer) const {
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    const auto kind = static_cast<FlowKind>(k);
-    if (!plan->phases[k].active) continue;
+  for (const FlowKind kind : plan->active_kinds()) {
     if (send(kind, peer).packets != 0 || receive(kind, peer).packets != 0) return true;
   }
   return false;
@@ -68,14 +66,14 @@ bool Round::all_settled() const {
 
 bool Round::caller_may_go() const {
   if (!all_settled()) return false;
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    const PhaseState& phase = phases[k];
+  for (const FlowKind kind : plan->active_kinds()) {
+    const PhaseState& phase = this->phase(kind);
     if (phase.sends_open == 0) continue;
-    const bool never_again = !plan->phases[k].repairable || plan->phases[k].payload_retained;
+    const bool never_again = !plan->phase(kind).repairable || plan->phase(kind).payload_retained;
     if (!never_again || phase.passes_open != 0) return false;
     if (!plan->confirm_use) continue;
     for (const SendFlow& flow : phase.send) {
-      if (flow.open() && awaits_word(static_cast<FlowKind>(k), flow)) return false;
+      if (flow.open() && awaits_word(kind, flow)) return false;
     }
   }
   return true;

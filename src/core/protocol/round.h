@@ -22,7 +22,7 @@ struct PhaseState {
   std::uint32_t passes_open = 0;    // those of sends_open that have a pass not fully handed out
   std::uint32_t receives_open = 0;  // receive flows not finished
   bool settled = false;             // on_settled() was called
-  bool deadline_cut = false;        // the deadline of this rank cut the phase
+  bool deadline_cut = false;        // this rank's deadline ended the phase
 
   // Returns the rank whose deadline cut a flow of this phase; kNoRank if none did.
   Rank cut_elsewhere() const;
@@ -34,25 +34,30 @@ struct PhaseState {
   }
 };
 
-// Report of the first peer at which a collective failed; kNoRank if there was none.
+// First report of a collective's failure at another rank. `by` is the rank where it failed, kNoRank
+// if no report told of a failure; `about` is the rank that its error names.
 struct Told {
   Rank by = kNoRank;
   StatusCode code = StatusCode::kOk;
   Rank about = kNoRank;
 };
 
-// Rank that an error names, and, for a mismatch, the tag that this rank means.
+// Rank that an error names, and, for a mismatch, the tag that the named rank means.
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
   Rank first = kNoRank;  // where the operation failed first, for the same reason
-  // What peers are told, if that is not the code of the status.
+  // Code that peers are told, if it is not that of the status.
   StatusCode told = StatusCode::kOk;
 };
 
 struct MessageStream;
 
-// Plain state, with the queries that need no other state. The parts of Endpoint move it.
+// Which open rounds to cancel: all, or those for which a caller waits. The others are open only for
+// peers that lack their data.
+enum class Cancelled : std::uint8_t { all, awaited };
+
+// Plain state, with the queries that need no other state. The parts of Endpoint change it.
 struct Round {
   std::uint32_t slot = 0;  // for a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;
@@ -62,10 +67,10 @@ struct Round {
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
-  Instant gate_open_at{0};  // when the last of the peers that we send to opened it
-  std::uint32_t gates_closed = 0;
-  bool done = false;   // on_done() was called; only peers still need it
-  bool ahead = false;  // PeerMessages::run_ahead()
+  Instant gate_open_at{0};  // when the last of the peers that we send to opened the operation
+  std::uint32_t gates_closed = 0;  // peers that we send to and that have not opened it
+  bool done = false;               // on_done() was called; only peers still need the round
+  bool ahead = false;              // PeerMessages::run_ahead() was called
   // The round leaves the protocol once the event that ended it has been handled.
   bool ended = false;
   // A message that is to fail does so with this status at fail_at, after its peer could be told.
@@ -76,8 +81,7 @@ struct Round {
   // A peer that sends packets of another operation and has not said yet what that operation is.
   Rank disputed_by = kNoRank;
   bool refuted = false;  // that peer said that it means this operation, so it is faulty
-  // For operations that need ranks that they exchange no packets with: when to ask all ranks how
-  // far they are, and the number of times that was done.
+  // When to ask all ranks how far they are, and how often that was done (Inquiry).
   Instant inquire_at = Instant::infinite_future();
   std::uint32_t inquiries = 0;
   std::array<PhaseState, wire::kFlowKinds> phases;
@@ -105,7 +109,7 @@ struct Round {
   std::uint32_t number_said() const { return plan->number_said.value_or(number); }
   // Returns true if this rank and the peer send each other any packets.
   bool exchanges_with(Rank peer) const;
-  // Returns true if the caller waits to know whether this flow was used, and no report has said so.
+  // Returns true if the caller waits to know whether this flow was used, and no report has said it.
   bool awaits_word(FlowKind kind, const SendFlow& flow) const {
     return plan->confirm_use && kind == FlowKind::reduce && !flow.informed;
   }
@@ -119,8 +123,8 @@ struct Round {
   std::size_t flow_of(Rank peer) const { return plan->point_to_point() ? 0 : peer; }
 };
 
-// Describes one side of a mismatch for its message, such as "all_reduce sum float[1024] codec fp32
-// best_effort ratio root 0". Null-terminated.
+// Describes one side of a mismatch for its error, such as "all_reduce float[1024] sum fp32/fp32
+// best_effort ratio". Null-terminated.
 std::array<char, 140> describe(const wire::OperationTag& tag);
 
 }  // namespace leeway::protocol

@@ -1,5 +1,5 @@
-// Interface by which the protocol uses an operation: it takes payload to send, places payload that
-// came, and tells what happened.
+// Interface of an operation towards the protocol. Through it the protocol fetches payload to send,
+// hands over payload that came, and tells what happened.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Payload {
 // Result of accept() for a first copy of a packet.
 enum class Acceptance : std::uint8_t {
   accepted,
-  late,     // its place was settled already: counted, not used
+  late,     // the packet's place was settled already: the packet is counted and not used
   refused,  // the payload does not have the planned length: the ranks disagree about the operation
 };
 
@@ -42,12 +42,12 @@ class RoundClient {
   virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
   virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
 
-  // Returns packets that a best-effort phase must deliver all the same (Replica's age cap), or null
-  // if there are none. Asked when the round opens.
+  // Returns the packets that must come although the phase is lossy (Replica's age cap), or null if
+  // there are none. Asked when the round opens.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // Tells the length of a message, in elements, once it has been heard. It is no more than there is
-  // room for. incoming() may return a smaller grid from now on.
+  // Tells the length of a message, in elements, as its first datagram gave it. It is at most what
+  // the receive has room for. incoming() may return a smaller grid from now on.
   virtual void on_length(std::uint64_t) {}
 
   // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
@@ -59,18 +59,18 @@ class RoundClient {
   // Takes a first copy of a packet. The flow's weight is known by then.
   virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
 
-  // Parity of packets to this receiver, as payload(). This and the next three are called only if
-  // the phase is coded.
+  // Encodes a parity of the packets to this receiver, as payload() does for a packet. This and the
+  // next three are called only if the phase is coded.
   virtual Payload parity(FlowKind, Rank, wire::ParityPlace, MutableByteSpan) { return {}; }
   // Stores parity in the place of a missing packet. Returns false if it does not have the planned
   // length.
   virtual bool hold_parity(FlowKind, Rank, PacketIndex, ByteSpan) { return false; }
-  // Returns the parity that lies in a place where a packet is to go now. It stays valid until the
-  // next call of any of these.
+  // Returns the parity that lies in the place of a packet that has just come. The bytes stay valid
+  // until the next call of one of these four functions.
   virtual ByteSpan lift_parity(FlowKind, Rank, PacketIndex) { return {}; }
-  // Computes the missing packets of a code all of whose places are taken. `last` is the parity that
-  // has just come and lies nowhere yet, at `last_at` in the code; it is empty if a packet came
-  // last. Returns false if it does not have the planned length.
+  // Computes the missing packets of a code all of whose places hold a packet or a parity. `last` is
+  // a parity that has just come and is not stored yet; its place in the code is `last_at`. It is
+  // empty if a packet came last. Returns false if `last` does not have the planned length.
   struct CodedPackets {
     std::uint32_t code = 0;
     std::span<const std::uint8_t> rows;  // as ParityLedger::Places

@@ -31,8 +31,8 @@ struct PhasePlan {
   // By peer: chunks that may be sent now, if they become available gradually and in the flow's
   // order. An empty span means all.
   std::span<const Bitmap> ready;
-  // Receivers may ask for packets again: always unless best-effort, else for Replica's age cap and
-  // for fetch_empty.
+  // Receivers may ask for packets again. This is false only for a best-effort phase that has
+  // neither Replica's age cap nor fetch_empty.
   bool repairable = true;
   // A best-effort receiver asks for a whole flow again if its first pass brought nothing.
   bool fetch_empty = false;
@@ -49,28 +49,41 @@ struct PhasePlan {
   bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
 };
 
+// The active phases of an operation, in order.
+class ActiveKinds {
+ public:
+  void add(FlowKind kind) { kinds_[count_++] = kind; }
+  const FlowKind* begin() const { return kinds_.data(); }
+  const FlowKind* end() const { return kinds_.data() + count_; }
+
+ private:
+  std::array<FlowKind, wire::kFlowKinds> kinds_{};
+  std::size_t count_ = 0;
+};
+
 // One operation as the protocol sees it. Made by the operation when it begins, and not changed.
 struct RoundPlan {
   wire::OperationTag tag;
   const char* name = "";  // for error messages, such as "all_reduce"
   Instant deadline{0};
   Duration deadline_length{0};
-  // Deadline and number in texts. A hop of a call by sites has the deadline and number of its call.
-  // Any other call has its place among all calls of the communicator, if it has one. If nullopt,
-  // texts give the round's number.
+  // Deadline and number that error texts give. A hop of a call by sites has those of its call. Any
+  // other call has its place among all calls of the communicator as its number. With nullopt, texts
+  // give the round's number.
   Duration deadline_said{0};
   std::optional<std::uint32_t> number_said;
-  // C of our contribution (estimators), if it is the same for all owners.
+  // Weight c_i of our contribution (estimators), the same for all owners unless owner_weights, by
+  // owner, has elements.
   double weight = 1.0;
-  std::span<const double> owner_weights;  // else by owner
+  std::span<const double> owner_weights;
   // The caller waits until every owner has reported whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
-  // Number that a collective takes; nullopt takes the next one. Numbers that are skipped belong to
-  // collectives that went another way on this rank.
+  // Number that a collective takes; with nullopt it takes the next one. The numbers that it skips
+  // belong to collectives that went another way on this rank.
   std::optional<std::uint32_t> number;
-  // The round only holds the place of an operation that goes another way, may yet come, or is
-  // refused here. It has no flows, and is open until end_stand_in() or reopen_round().
+  // The round is a stand-in: it only holds the place of an operation that goes another way, may yet
+  // come, or is refused here. It has no flows, and is open until end_stand_in() or reopen_round().
   bool stands_in = false;
   // The result needs every rank, including ranks with which this one exchanges no packets. That is
   // so in an all_reduce of few owners.
@@ -88,6 +101,13 @@ struct RoundPlan {
   bool point_to_point() const { return point_peer != kNoRank; }
   double weight_for(Rank owner) const {
     return owner_weights.empty() ? weight : owner_weights[owner];
+  }
+  ActiveKinds active_kinds() const {
+    ActiveKinds active;
+    for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread, FlowKind::point}) {
+      if (phase(kind).active) active.add(kind);
+    }
+    return active;
   }
   PhasePlan& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
   const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }

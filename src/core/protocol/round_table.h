@@ -22,17 +22,17 @@ class RoundTable {
  public:
   explicit RoundTable(int size);
 
-  // Opens the next operation of its numbering (collectives: one for all; messages: by peer and
+  // Opens the next operation of its numbering (collectives: one for all; messages: by peer, tag and
   // direction). Returns null when limits::kOpenCollectivesMax collectives are open; a message
-  // always has room. Allocates when more are open than ever before.
+  // always has room. Allocates when more rounds are open than ever before.
   Round* open(const RoundPlan& plan, RoundClient& client, Instant now);
 
-  // Returns an open round that has not ended, or null. Messages are found by `peer` too, and by
-  // whether this rank sends.
+  // Returns an open round that has not ended, or null. Collectives are found by `kind` and
+  // `number`; for messages all arguments count.
   Round* find(FlowKind kind, std::uint32_t number, std::uint32_t message_tag, Rank peer,
               bool as_sender) const;
 
-  // Oldest first. Some may have ended.
+  // Open collectives, oldest first. Some may have ended.
   std::span<Round* const> collectives() const { return {open_.data(), open_count_}; }
   // Returns null before the first message.
   PeerMessages* messages(Rank peer) const { return messages_[peer].get(); }
@@ -98,7 +98,8 @@ class RoundTable {
   // Ends a round. Nothing more happens to it.
   void end(Round& round);
   bool any_ended() const { return !ended_.empty(); }
-  // Takes a round that has ended out of the table, if there is one. Its memory is reused.
+  // Takes a round that has ended out of the table; any_ended() must be true. The round's memory is
+  // reused.
   struct Ended {
     RoundClient* client = nullptr;
     // The message that may talk now because this one ended, or null.
@@ -122,7 +123,7 @@ class RoundTable {
     return settled_below_;
   }  // this rank wants nothing more of collectives below this number
   void refresh_settled_below();
-  // Returns true if collectives up to this one may have been closed before all had confirmed them.
+  // Returns true if this rank may have closed the collective before all had confirmed it.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }
   // Number of receives posted for this peer's messages of a tag.
   std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {
@@ -134,7 +135,7 @@ class RoundTable {
     return messages == nullptr || messages->streams() < limits::kTagsPerPeerMax ||
            messages->find(tag) != nullptr;
   }
-  // Number of the next message.
+  // Number of the next message to or from this peer.
   std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
     const MessageStream* const stream = this->stream(peer, tag);
     if (stream == nullptr) return 0;
@@ -150,7 +151,7 @@ class RoundTable {
 
   int size_;
   std::vector<std::unique_ptr<Round>> rounds_;
-  std::array<Round*, limits::kOpenCollectivesMax> slots_{};  // made so far
+  std::array<Round*, limits::kOpenCollectivesMax> slots_{};  // rounds of collectives, once made
   std::uint32_t slot_count_ = 0;
   std::vector<Round*> free_collectives_;
   std::vector<Round*> free_messages_;

@@ -53,7 +53,8 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
       state_.timers.arm_link(peer, link.probe_at);
     }
   }
-  // One copy at a time: the others leave behind the datagrams of other destinations (WIRE 2.12).
+  // A train holds one copy. The next copy leaves behind the trains to other destinations (WIRE
+  // 2.12).
   if (credit > 0 && flow.first_pass()) begin_copy(round, kind, peer);
   while (credit > 0 && out.has_room()) {
     const bool again = !flow.first_pass() || flow.repairs_aside();
@@ -83,16 +84,13 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
   return !out.empty();
 }
 
-// Number of further packets that may go to a peer before it has opened their operation. It keeps
-// limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer of all operations together.
+// Number of further packets that may go to a peer before it has opened their operation. The peer
+// keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer of all such operations.
 std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : state_.rounds.with(peer)) {
     if (round->ended || state_.gate_open(*round, peer)) continue;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round->plan->phases[k].active) continue;
-      kept += round->send(static_cast<FlowKind>(k), peer).begun();
-    }
+    for (const FlowKind kind : round->plan->active_kinds()) kept += round->send(kind, peer).begun();
   }
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
@@ -103,8 +101,8 @@ std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
                   left(limits::kEarlySlotsPerPeer, kept));
 }
 
-// Called before each datagram of the first pass. Chooses the number of copies before the first
-// packet, and starts another copy when one has left and another follows.
+// Called before each train of the first pass. Chooses the number of copies before the first packet,
+// and starts the next copy when one has left.
 void Sender::begin_copy(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.begun() == 0 &&
@@ -166,7 +164,7 @@ wire::DataHeader Sender::header_in(const Round& round, FlowKind kind, const Send
   return header;
 }
 
-// Writes the header to the front of `scratch`. The payload may be the rest of it.
+// Writes the header to the front of `scratch`. The payload may lie right behind it.
 void Sender::write_data(Instant now, Rank to, Round& round, const wire::DataHeader& header,
                         const Payload& payload, MutableByteSpan scratch, TrainBuffer& out) {
   LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= state_.config.datagram_bytes);
@@ -189,9 +187,9 @@ void Sender::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t pac
   link.unreported_settles = 0;
 }
 
-// Ends the pass with an END behind its last packet, in the same train if it fits. A receiver that
-// got the packet with the last position knows already. Flows of up to limits::kEagerPackets packets
-// leave the END to the timer.
+// Ends the pass with an END behind its last packet, in the same train if it fits. The first pass of
+// a flow of up to limits::kEagerPackets packets leaves the END to the timer, because a receiver
+// that got the packet with the last position knows already.
 void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   LEEWAY_ASSERT(flow.open() && !flow.grouped);
@@ -207,7 +205,7 @@ void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Train
     flow.end_due = true;
     state_.outbox.queue_control(peer);
   }
-  // The caller may be free to go. on_wake() lets it, outside of sending.
+  // The caller may be free to go now. It is told by on_wake(), outside of sending.
   if (!round.done && round.caller_may_go()) state_.timers.arm_round(round, now);
 }
 
@@ -244,7 +242,7 @@ bool Sender::fill_from_pass(Instant now, Round& round, FlowKind kind, TrainBuffe
   for (Rank peer = 0; peer < state_.config.size; ++peer) {
     if (!phase.send[peer].grouped) continue;
     note_sent(round, kind, peer, appended);
-    // Every member sends its END itself, and answers its receiver's requests.
+    // ENDs and repairs are never multicast, so each member's own flow goes on with them.
     if (over) state_.leave_group(round, kind, peer);
   }
   return !out.empty();
@@ -282,9 +280,9 @@ void Sender::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteS
     return;
   }
   if (!round->plan->phase(repair.kind).repairable) return;
-  // WIRE 5.5: a rank that asks has opened the operation. The report that said so may be lost, and
-  // may not be repeated: a rank that heard the end of a pass that was multicast for others sends
-  // none. We would wait for its gate, and it for our answer.
+  // WIRE 5.5: a peer that asks has opened the operation. The report that said so may be lost, and a
+  // peer that heard the end of a pass multicast for others does not repeat it. Otherwise we would
+  // wait for the peer's report, and the peer for our answer.
   if (repair.kind != FlowKind::point)
     progress_.on_collectives(now, from, repair.round + 1, state_.links[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
@@ -310,9 +308,9 @@ void Sender::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
   state_.outbox.queue_control(peer);
 }
 
-// WIRE 5.6: handles a peer that did not report that it opened the operation, while its copy of
-// multicast packets waits for that. The peer may have heard the multicast, closed the operation and
-// said so in a report that was lost. No datagram would mention the operation again, so this asks.
+// WIRE 5.6: probes a peer that did not report that it opened the operation, while its unicast flow
+// waits for that. The peer may have heard the packets by multicast, closed the operation and said
+// so in a report that was lost. No datagram would mention the operation again.
 void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;
@@ -339,12 +337,9 @@ Sender::Hold Sender::hold(Rank peer) const {
   Hold found = Hold::nothing;
   for (const Round* round : state_.rounds.with(peer)) {
     if (round->ended) continue;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round->plan->phases[k].active) continue;
-      const auto kind = static_cast<FlowKind>(k);
+    for (const FlowKind kind : round->plan->active_kinds()) {
       const SendFlow& send = round->send(kind, peer);
-      const bool before = kind == FlowKind::spread &&
-                          round->plan->phases[static_cast<int>(FlowKind::reduce)].active &&
+      const bool before = kind == FlowKind::spread && round->plan->phase(FlowKind::reduce).active &&
                           !round->phase(FlowKind::reduce).settled;
       if (send.open() && !send.pass_over && !before) {
         if (!state_.gate_open(*round, peer)) return Hold::gate;

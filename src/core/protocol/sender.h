@@ -15,16 +15,17 @@ class Sender {
 
   // Writes a train of data. Returns false if none may leave.
   bool poll(Instant now, TrainBuffer& out);
-  // Packets of the phase may have become available.
+  // Call it when more packets of the phase may be available.
   void release(Round& round, FlowKind kind);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   // Repeats the END of an open flow when that is due.
   void wake(Instant now, Round& round, FlowKind kind, Rank peer);
-  // Members that hold the others up leave the multicast pass, and go on alone from its position.
+  // Takes members that hold the others up out of the multicast pass. Their flows go on by unicast,
+  // from its position.
   void wake_group(Instant now, Round& round, FlowKind kind);
 
-  // Share of the peers to which the oldest collective still sends that have opened it. While some
-  // have not, the links of the others are not to be served: all ranks would send to them at once.
+  // Share of the peers that have opened the oldest collective with data to send. While some have
+  // not, the others' links do not get the whole rate: all ranks would send to these few at once.
   double ready_share() const;
   // Reason why this rank's flows with the peer wait, for diagnostics.
   enum class Hold : std::uint8_t {

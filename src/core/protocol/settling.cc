@@ -9,7 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Time after its deadline at which a stand-in ends if its client says nothing.
+// Time after its deadline at which a stand-in ends if its client has not ended it.
 constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -17,7 +17,8 @@ constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 void Settling::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
-  // No more data follows, but an END, which a report answers (WIRE 4.3).
+  // The caller waits for a report that says whether the flow was used. An END asks for it (WIRE
+  // 4.3).
   if (round.awaits_word(kind, flow)) {
     round.phase(kind).set_pass_over(flow, true);
     flow.end_due = true;
@@ -43,13 +44,13 @@ void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
   if (kind == FlowKind::point) state_.rounds.messages(peer)->touch(*round.stream);
-  // An owner spreads only what it has settled. So its complete shard confirms our part of it,
-  // without an acknowledgement.
+  // An owner spreads only what it has settled. So its complete shard confirms our contribution to
+  // it, without an acknowledgement.
   if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // A caller waits for this confirmation, with three exceptions: no packet can be asked for again,
-  // a copy of the payload was kept, or our result confirms it.
+  // The peer's caller waits for this confirmation, with three exceptions: no packet can be asked
+  // for again, the peer kept a copy of the payload, or our result confirms it.
   const PhasePlan& plan = round.plan->phase(kind);
   const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
   const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
@@ -69,14 +70,12 @@ void Settling::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Settling::advance(Instant now, Round& round) {
-  // A message that is to fail does so at fail_at. Its flow's contents were meant for another
-  // message.
+  // A message with a failure ends at fail_at: the contents of its flow were meant for another one.
   if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
-  if (round.disputed_by != kNoRank && !round.done) return;  // it ends with an error
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    PhaseState& phase = round.phases[k];
-    if (!phase.settled && phase.receives_open == 0)
-      settle_phase(now, round, static_cast<FlowKind>(k));
+  if (round.disputed_by != kNoRank && !round.done) return;  // the ranks may mean different calls
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    const PhaseState& phase = round.phase(kind);
+    if (!phase.settled && phase.receives_open == 0) settle_phase(now, round, kind);
   }
   if (!round.done && (round.caller_may_go() || may_run_ahead(round))) {
     round.done = true;
@@ -86,7 +85,8 @@ void Settling::advance(Instant now, Round& round) {
   if (round.done && round.all_confirmed()) end(round);
 }
 
-// A send whose message was copied is done at once, unless the peer still lacks many of these.
+// Returns true for a send whose message was copied: it is done at once, unless the peer still lacks
+// too many such messages.
 bool Settling::may_run_ahead(const Round& round) const {
   return round.plan->point_send && round.plan->phase(FlowKind::point).payload_retained &&
          state_.rounds.messages(round.plan->point_peer)->ahead() < limits::kSendsAheadMax;
@@ -96,6 +96,7 @@ void Settling::finish(Instant now, Round& round, const Status& status, const Bla
   if (!status.ok()) {
     ++state_.counters.rounds_failed;
     round.blame = blame;
+    if (round.plan->point_send && status.code() == StatusCode::kMismatch) give_message_up(round);
     if (!round.done || status.code() == StatusCode::kMismatch)
       tell_failure(round, blame.told != StatusCode::kOk ? blame.told : status.code(), blame);
   }
@@ -115,30 +116,26 @@ void Settling::doom(Instant now, Round& round, const Status& status, const Blame
   state_.queue_report(round.plan->point_peer);
 }
 
-// Not for messages: both sides learn of their failure by other means. Not for a cancelled
-// operation: the good-bye says so.
+// Tells all peers that a collective has failed. Both sides of a message learn of its failure by
+// other means, and a good-bye tells of cancelled operations.
 void Settling::tell_failure(const Round& round, StatusCode code, const Blame& blame) {
   if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
   failures_.add(
-      {.round = round.number,
+      {.entry = {.round = round.number,
+                 .tag = round.plan->tag,
+                 .failure = code,
+                 .about = blame.rank,
+                 .first = blame.first,
+                 .other = blame.tag},
        .opened = state_.rounds.collectives_opened(),
-       .tag = round.plan->tag,
-       .code = code,
-       .about = blame.rank,
-       .first = blame.first,
-       .other = blame.tag,
        .pair_sends = {round.plan->pair_sends.begin(), round.plan->pair_sends.end()},
        .pair_receives = {round.plan->pair_receives.begin(), round.plan->pair_receives.end()}});
-  for (Rank peer = 0; peer < state_.config.size; ++peer) {
-    if (peer != state_.config.self && !state_.links[peer].gone) state_.queue_report(peer);
-  }
+  for (const Rank peer : state_.present()) state_.queue_report(peer);
 }
 
 bool Settling::owes(const Round& round, Rank peer) const {
   if (!round.exchanges_with(peer)) return round.plan->needs_every_rank && !round.all_settled();
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    const auto kind = static_cast<FlowKind>(k);
+  for (const FlowKind kind : round.plan->active_kinds()) {
     const ReceiveFlow& in = round.receive(kind, peer);
     if (round.send(kind, peer).open() || (in.packets > 0 && !in.complete())) return true;
   }
@@ -157,28 +154,24 @@ void Settling::end_as_told(Instant now, Round& round) {
   const Told& told = round.told;
   const bool says_about =
       told.code == StatusCode::kDeadlineExceeded || told.code == StatusCode::kPeerLost;
-  finish(
-      now, round,
-      failed_there(round, state_.config.self, told.by, told.code, told.about, state_.config.names),
-      {.rank = told.about != kNoRank || says_about ? told.about : told.by,
-       .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
+  finish(now, round, failed_there(state_.config, round, told.by, told.code, told.about),
+         {.rank = told.about != kNoRank || says_about ? told.about : told.by,
+          .first = told.code == StatusCode::kDeadlineExceeded ? told.by : kNoRank});
 }
 
 void Settling::end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame) {
   LEEWAY_ASSERT(round.plan->stands_in);
   if (round.ended) return;
-  const Rank absentee = absent(now, state_.config.self, round, state_.links);
+  const Rank absentee = absent(now, state_, round);
   const bool late = status.code() == StatusCode::kDeadlineExceeded && absentee != kNoRank;
   Blame told = blame;
-  told.tag = round.plan->tag;  // the client knows which rank differs, and not in what
-  finish(now, round,
-         late ? overdue(now, state_.config.self, round, state_.links, state_.config.names) : status,
-         late ? Blame{absentee} : told);
+  told.tag = round.plan->tag;  // the client knows which rank differs, but not what that rank means
+  finish(now, round, late ? overdue(now, state_, round) : status, late ? Blame{absentee} : told);
 }
 
-void Settling::cancel_all(Instant now, const Status& status) {
+void Settling::cancel(Instant now, const Status& status, Cancelled which) {
   const auto cancel = [&](Round& round) {
-    if (!round.ended) finish(now, round, status);
+    if (!round.ended && (which == Cancelled::all || !round.done)) finish(now, round, status);
   };
   for (Round* round : state_.rounds.collectives()) cancel(*round);
   for (Rank peer = 0; peer < state_.config.size; ++peer) {
@@ -189,26 +182,23 @@ void Settling::cancel_all(Instant now, const Status& status) {
 }
 
 void Settling::on_peer_left_round(Instant now, Round& round, Rank from) {
-  // No later report will tell.
+  // No later report will say whether our contribution was used.
   if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active) continue;
-    settle_send(round, static_cast<FlowKind>(k), from);
-    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    settle_send(round, kind, from);
+    ReceiveFlow& flow = round.receive(kind, from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
       flow.tries = 0;
-      state_.timers.arm_link(from,
-                             now + state_.links[from].quiet_time(round.plan->phases[k].gives_up()));
+      state_.arm_quiet(now, round, kind, from);
     }
   }
   advance(now, round);
 }
 
 void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan->phases[k].active || round.ended) continue;
-    const auto kind = static_cast<FlowKind>(k);
+  if (round.ended) return;
+  for (const FlowKind kind : round.plan->active_kinds()) {
     const ReceiveFlow& flow = round.receive(kind, peer);
     if (flow.open() && flow.abandoned) finish_receive(now, round, kind, peer);
   }
@@ -216,40 +206,37 @@ void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
 }
 
 void Settling::on_deadline(Instant now, Round& round) {
-  // Tells peers that still lack packets of the round why no more come.
-  const Rank awaited = longest_silent(now, state_.config.self, round, state_.links).peer;
-  if (round.plan->point_send && round.done) return;  // the caller was told that it will be there
+  // The rank that we wait for. Peers that still lack packets of the round are told of it below.
+  const Rank awaited = longest_silent(now, state_, round).peer;
+  if (round.plan->point_send && round.done) return;  // run ahead: the caller counts on its arrival
   if (round.plan->point_send) give_message_up(round);
   if (round.done) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
     return end(round);
   }
-  // The client that the round stands in for knows better which rank it waits for, unless a rank has
-  // not begun. A client that says nothing has not begun either.
-  if (round.plan->stands_in && absent(now, state_.config.self, round, state_.links) == kNoRank) {
+  // Unless a rank has not begun, the client of a stand-in knows better which rank it waits for, and
+  // ends the stand-in. A client that does not has not begun its call either.
+  const Rank absentee = absent(now, state_, round);
+  if (round.plan->stands_in && absentee == kNoRank) {
     if (round.plan->tag.delivery != Delivery::Kind::exact) return;
     const Instant patience_ends = round.plan->deadline + kStandInPatience;
     if (now < patience_ends) return state_.timers.arm_round(round, patience_ends);
-    return finish(
-        now, round,
-        overdue_behind(now, state_.config.self, round.plan->name, round.plan->deadline_said,
-                       state_.rounds.collectives(), state_.links, state_.config.names));
+    return finish(now, round,
+                  overdue_behind(now, state_, round.plan->name, round.plan->deadline_said));
   }
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
-    const Rank absentee = absent(now, state_.config.self, round, state_.links);
-    return finish(now, round,
-                  overdue(now, state_.config.self, round, state_.links, state_.config.names),
+    return finish(now, round, overdue(now, state_, round),
                   {absentee != kNoRank ? absentee : awaited});
   }
   if (awaited != kNoRank && !round.plan->stands_in)
     tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    const auto kind = static_cast<FlowKind>(k);
-    if (round.phases[k].settled) continue;
+  for (const FlowKind kind : round.plan->active_kinds()) {
+    if (round.phase(kind).settled) continue;
     cut_phase(now, round, kind);
     settle_phase(now, round, kind);
   }
-  // (A peer that sends another operation's packets, and never says which it means, is faulty.)
+  // A round in dispute ends well, too: a peer that sends another operation's packets, and never
+  // says which it means, is faulty.
   finish(now, round, Status());
 }
 
@@ -278,11 +265,17 @@ void Settling::expire_messages(Instant now, Rank peer) {
   state_.timers.arm_link(peer, messages->deadline_at);
 }
 
-// Tells the receiver of a send that its deadline ended. Otherwise it would wait for the message.
+// Tells the receiver that this send ended, by its deadline or because it does not match. Otherwise
+// it would wait for the message.
 void Settling::give_message_up(const Round& round) {
   const Rank peer = round.plan->point_peer;
   if (!round.send(FlowKind::point, peer).open() || state_.links[peer].gone) return;
-  state_.rounds.messages(peer)->give_up(round.plan->message_tag, round.number);
+  PeerMessages& messages = *state_.rounds.messages(peer);
+  if (round.failure.code() == StatusCode::kMismatch) {
+    messages.give_up_unmatched(round);
+  } else {
+    messages.give_up(round.plan->message_tag, round.number);
+  }
   state_.queue_report(peer);
 }
 

@@ -1,5 +1,5 @@
 // Ends flows, phases and operations (README.md, steps 4 and 5), and keeps the failures that reports
-// tell. Other parts find out that something is over. Only this one counts what is still open.
+// tell. Other parts find out that something is over; only this part counts what is still open.
 #pragma once
 
 #include "protocol/endpoint_state.h"
@@ -11,9 +11,9 @@ class Settling {
  public:
   explicit Settling(EndpointState& state) : state_(state) {}
 
-  // The receiver wants no more of this flow.
+  // Ends a flow of which the receiver wants no more.
   void settle_send(Round& round, FlowKind kind, Rank peer);
-  // The open flow is complete, or the rest of it is given up.
+  // Ends an open flow that is complete, or whose rest is given up.
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   // Settles phases into which no flow is open. Lets the caller go, and ends the round, if nothing
   // is left to do.
@@ -21,23 +21,24 @@ class Settling {
 
   // Ends the round with this result. Tells peers of a failure, and which rank it names.
   void finish(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Fails the round. A message fails a little later, once its peer could be told.
+  // Fails the round: a collective now, a message one tick later, once its peer could be told.
   void doom(Instant now, Round& round, const Status& status, const Blame& blame);
-  // Ends an exact operation, which cannot go on without the peer at which it failed.
+  // Ends an exact operation that failed at a peer (Round::told), because it cannot go on without
+  // that peer.
   void end_as_told(Instant now, Round& round);
   void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame);
-  // Fails every open round.
-  void cancel_all(Instant now, const Status& status);
+  // Fails open rounds.
+  void cancel(Instant now, const Status& status, Cancelled which);
 
-  // The peer has closed this operation: it wants nothing more from us and will send us nothing
-  // more.
+  // Call it when the peer has closed this operation: it wants nothing more from us and will send us
+  // nothing more.
   void on_peer_left_round(Instant now, Round& round, Rank from);
   void end_abandoned(Instant now, Round& round, Rank peer);
 
   void on_deadline(Instant now, Round& round);
-  // The deadline of a lossy phase has passed. Settles it with the packets that are there.
+  // Settles a lossy phase, whose deadline has passed, with the packets that are there.
   void cut_phase(Instant now, Round& round, FlowKind kind);
-  // Every message has its own deadline, even one that is not among the oldest of its stream yet.
+  // Fails the messages with this peer whose deadlines have passed, also those that do not talk yet.
   void expire_messages(Instant now, Rank peer);
 
   const Failures& failures() const { return failures_; }

@@ -43,7 +43,6 @@ class TimerHeap {
     return timer;
   }
 
-  // Disarms the timer.
   void disarm(std::size_t timer) {
     if (due_[timer] == Instant::infinite_future()) return;
     due_[timer] = Instant::infinite_future();
@@ -59,7 +58,7 @@ class TimerHeap {
   std::size_t size() const { return due_.size(); }
 
  private:
-  // Earlier first, and among equals the lower number: the order does not depend on history.
+  // Timers that are due at the same time go by number, so the order does not depend on history.
   bool before(std::uint32_t a, std::uint32_t b) const {
     return due_[a] != due_[b] ? due_[a] < due_[b] : a < b;
   }

@@ -14,8 +14,8 @@ namespace leeway::protocol {
 
 class TrainBuffer {
  public:
-  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before Linux
-  // 6.9).
+  // Just below UDP's largest payload (65,507), and the kernel's segment limit for one UDP_SEGMENT
+  // call (64 before Linux 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
   // Room for the headers of kTrainDatagramsMax pieces, and for padding of their last ones.
@@ -36,10 +36,11 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
-  // Limits later trains of data to `bytes`, except a train of one datagram. Copies of a control
-  // datagram still go in one train: a pacer's quantum may be shorter than they are.
+  // Limits later trains of data to `bytes`, except a train of one datagram. The limit does not hold
+  // for control datagrams: a pacer's quantum may be shorter than the copies of one, which go in one
+  // train.
   void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
-  // Sends the finished train to another address.
+  // Changes the address of the finished train.
   void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
@@ -53,7 +54,7 @@ class TrainBuffer {
   }
   void close() { closed_ = true; }
 
-  // Room for a header, or for a header and a payload behind it.
+  // Returns room for a header, or for a header and a payload behind it.
   MutableByteSpan scratch(std::size_t bytes) {
     LEEWAY_ASSERT(used_ + bytes <= memory_.size());
     return MutableByteSpan(memory_).subspan(used_, bytes);

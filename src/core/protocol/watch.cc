@@ -14,8 +14,8 @@ constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 // would now and then all be lost.
 constexpr int kProbes = 24;
 
-// Least silence of a dead peer, in time-outs, however short the peer time-out is. On a long, lossy
-// path three probes would not have had the time to be answered.
+// Least silence before a peer counts as dead, in time-outs, however short the peer time-out is.
+// With less, not even three probes could be answered on a long, lossy path.
 constexpr int kDeadTimeouts = 8;
 
 Duration suspect_after(const RoundTrip& rtt, Duration patience) {

@@ -26,9 +26,9 @@ class Watch {
     enum class Verdict : std::uint8_t { lives, probe, dead } verdict = Verdict::lives;
     Instant again_at = Instant::infinite_future();
   };
-  // An operation has ended without something that the peer owes it. The peer is watched until it
-  // speaks, even if no operation waits any more: many end by their deadlines long before the peer
-  // time-out.
+  // Call it when an operation has ended without something that the peer owes it. The peer is then
+  // watched until it speaks, even if no operation waits any more: many end by their deadlines long
+  // before the peer time-out.
   void keep() { kept_ = on_; }
   // `heard_at`: when the peer's process gave its last sign of life. `expected`: whether something
   // still is expected from it.

@@ -19,13 +19,13 @@ class WatchedTags {
   void forget(std::uint32_t tag) { std::erase(tags_, tag); }
   bool any() const { return !tags_.empty(); }
 
-  // A peer sends message `number` of this tag. Only watched tags are noted, so that a peer cannot
-  // make this process use memory with made-up tags.
+  // Notes that a peer sends message `number` of this tag. Tags that are not watched are ignored, so
+  // that a peer cannot make this process use memory with made-up tags.
   void note(Rank from, std::uint32_t tag, std::uint32_t number);
   // Returns a rank that sent a message with this watched tag for which no receive is posted.
   // Rotates over ranks, so that none starves.
   std::optional<Rank> sender_of(std::uint32_t tag);
-  // Returns true if any such message was heard since take_heard() was last called.
+  // Returns true if a message of a watched tag was noted since take_heard() was last called.
   bool heard() const { return heard_; }
   bool take_heard() { return std::exchange(heard_, false); }
 

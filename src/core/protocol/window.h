@@ -1,4 +1,4 @@
-// Window of one peer, in bytes, before anything was measured.
+// Window towards one peer, in bytes, before anything was measured.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace leeway::protocol {
 
-// Window of a rank without congestion control. Enough for 100 Gb/s over 80 us. More only moves the
-// queue from the sender to the receiver's socket buffer and out of its cache.
+// Window without congestion control: enough for 100 Gb/s over 80 us. A larger one only moves the
+// queue from the sender to the receiver's socket buffer, and out of the cache.
 inline constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
 // Windows of all links of a paced rank together: 10 Gb/s over 50 ms. Each link keeps 64 bytes for
 // each datagram that it remembers.
@@ -22,7 +22,7 @@ inline std::size_t window_bytes(std::size_t receive_buffer_bytes, std::size_t pe
   if (!paced) return std::min(share, wanted != 0 ? wanted : kWindowBytesDefault);
   // Paced data arrives as fast as a link carries it, not all at once. The buffer must hold the data
   // that comes while its reader is busy, not all that is in flight. The controller's own window
-  // limits that.
+  // limits the data in flight.
   const std::size_t most = std::max(share, kPacedWindowsBytes / peers);
   return wanted != 0 ? std::min(most, wanted) : most;
 }

@@ -1,6 +1,6 @@
-// Divides the packets of a flow among codes (WIRE 2.10): packet i belongs to code i modulo their
-// number, and so does parity i. A burst of lost packets, neighbours in one order or another, so
-// spreads over many codes.
+// Divides the packets of a flow among erasure codes (WIRE 2.10). Packet i and parity i belong to
+// code i modulo the number of codes. So the packets of one code lie far apart, and a burst of
+// losses spreads over many codes.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class CodeGrid {
   }
 
   constexpr std::uint32_t code_of(PacketIndex index) const { return index.value % codes_; }
-  // Packets of a code. The flow's last packet, which may be shorter, is the last of its code.
+  // Number of packets of a code. The flow's last packet, which may be shorter, is its code's last.
   constexpr std::uint32_t size(std::uint32_t code) const {
     return (packets_ - code + codes_ - 1) / codes_;
   }

@@ -17,7 +17,7 @@ constexpr std::uint16_t pack_settings(const CodecOptions& options) {
                                     (group & 15u) << 4 | (options.kept & 0xFFu) << 8);
 }
 
-// Settings of another rank for texts to people, as far as they are on the wire.
+// Unpacks another rank's settings for error texts. Settings that do not travel have their defaults.
 constexpr CodecOptions unpack_settings(Codec codec, std::uint16_t settings) {
   CodecOptions options(codec);
   options.rotate = (settings & 1u) != 0;

@@ -19,8 +19,8 @@ enum class OperationKind : std::uint8_t {
   barrier,
   replica_reduce,     // reduce_scatter over even shards, in place
   replica_broadcast,  // all_gather over even shards, in place; packets may be lost
-  split,              // an all_gather of what ranks want of a new communicator
-  exchange,           // sends and receives as one operation; they travel, it does not
+  split,              // an all_gather of each rank's wishes for a new communicator
+  exchange,           // several sends and receives in one call; never on the wire itself
 };
 inline constexpr int kOperationKinds = 15;
 static_assert(kOperationKinds == static_cast<int>(OperationKind::exchange) + 1);

@@ -1,107 +1,21 @@
 #include "wire/packet.h"
 
-#include <bit>
 #include <cstring>
 
 #include "base/contracts.h"
 #include "base/crc32c.h"
 #include "base/limits.h"
 #include "wire/code_grid.h"
+#include "wire/fields.h"
 
 namespace leeway::wire {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "scalars are stored as they lie in memory; a big-endian port needs byte swaps in "
-              "put() and get()");
-
-constexpr std::size_t kChecksumOffset = 4;
-// Flags in the byte of the type.
-constexpr std::uint8_t kPayloadNotSummed = 0x80;
-constexpr std::uint8_t kAsks = 0x40;
-
-// Sequential little-endian writer into a buffer whose size the caller has checked.
-class Writer {
- public:
-  explicit Writer(MutableByteSpan out) : out_(out) {}
-  template <typename T>
-  void put(T value) {
-    LEEWAY_ASSERT(at_ + sizeof(T) <= out_.size());
-    std::memcpy(out_.data() + at_, &value, sizeof(T));
-    at_ += sizeof(T);
-  }
-  std::size_t written() const { return at_; }
-
- private:
-  MutableByteSpan out_;
-  std::size_t at_ = 0;
-};
-
-// Sequential reader. Reading past the end yields zeros and clears ok().
-class Reader {
- public:
-  explicit Reader(ByteSpan in) : in_(in) {}
-  template <typename T>
-  T get() {
-    T value{};
-    if (in_.size() - at_ < sizeof(T)) {
-      ok_ = false;
-      return value;
-    }
-    std::memcpy(&value, in_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-  bool ok() const { return ok_; }
-  ByteSpan rest() const { return in_.subspan(at_); }
-
- private:
-  ByteSpan in_;
-  std::size_t at_ = 0;
-  bool ok_ = true;
-};
-
-// WIRE 1.2: CRC32C over payload, then the header bytes before and after the checksum field.
-std::uint32_t checksum(ByteSpan header, std::uint32_t payload_crc) {
-  std::uint32_t crc = crc32c(header.first(kChecksumOffset), payload_crc);
-  return crc32c(header.subspan(kChecksumOffset + sizeof(std::uint32_t)), crc);
-}
-
-void write_prefix(Writer& writer, const Prefix& prefix) {
-  writer.put(kMagic);
-  writer.put(kVersion);
-  writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(prefix.type) |
-                                       (prefix.payload_summed ? 0 : kPayloadNotSummed) |
-                                       (prefix.asks ? kAsks : 0)));
-  writer.put(std::uint32_t{0});  // checksum, filled in by seal()
-  writer.put(prefix.epoch);
-  writer.put(prefix.source);
-  writer.put(prefix.destination);
-  writer.put(prefix.sequence);
-}
-
-void seal(MutableByteSpan header, std::uint32_t payload_crc) {
-  const std::uint32_t crc = checksum(header, payload_crc);
-  std::memcpy(header.data() + kChecksumOffset, &crc, sizeof(crc));
-}
-
-// Decodes an enumerator. Returns false if the byte is beyond `last` and has no name.
-template <typename Enum>
-bool read_enum(std::uint8_t byte, Enum last, Enum& value) {
-  value = static_cast<Enum>(byte);
-  return byte <= static_cast<std::uint8_t>(last);
-}
 
 bool read_kind(Reader& reader, FlowKind& kind) {
   return read_enum(reader.get<std::uint8_t>(), FlowKind::point, kind);
 }
 
-// Codec::automatic is never sent: ranks agree on a codec for it before an operation begins.
-bool read_codec(Reader& reader, Codec& codec) {
-  return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
-}
-
-// WIRE 2.2. Every comparison with NaN is false, so it is not valid.
+// WIRE 2.2. Every comparison with NaN is false, so NaN is not valid.
 bool valid_weight(float weight) {
   return weight == 0.0f || (weight >= limits::kWeightMin && weight <= limits::kWeightMax);
 }
@@ -113,130 +27,6 @@ bool may_be_multicast(PacketType type) {
 
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
-}
-
-std::uint8_t settled_flags(const OpenRound& round) {
-  return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
-                                   (round.spread_settled ? 4 : 0) |
-                                   (round.sending || round.first != kNoRank ? 8 : 0) |
-                                   (round.failed() ? 16 : 0));
-}
-
-// Flag in the byte of a tag's spread_codec.
-constexpr std::uint8_t kConfirmsUse = 0x80;
-
-// Flag in the byte of a report's open_count.
-constexpr std::uint32_t kHeardGoodbye = 0x80;
-
-// Flags in the byte of its stream_count.
-constexpr std::uint32_t kTellsMarks = 0x80;
-bool tells_marks(const Report& report) {
-  return (report.ect | report.ce) != 0;
-}
-constexpr std::uint32_t kTellsHost = 0x40;
-bool tells_host(const Report& report) {
-  return report.grant != kNoGrant || report.host_drops != 0;
-}
-
-static_assert(kOpenRoundBytes == 5 + kTagBytes);
-
-// Packs two values below 16 into a byte.
-std::uint8_t nibbles(unsigned low, unsigned high) {
-  return static_cast<std::uint8_t>(low | high << 4);
-}
-
-void write_tag(Writer& writer, const OperationTag& tag) {
-  const auto number = [](auto value) { return static_cast<unsigned>(value); };
-  writer.put(nibbles(number(tag.operation), tag.parts));
-  writer.put(nibbles(number(tag.dtype), number(tag.reduce_op)));
-  writer.put(static_cast<std::uint8_t>(tag.codec));
-  writer.put(
-      static_cast<std::uint8_t>(number(tag.spread_codec) | (tag.confirm_use ? kConfirmsUse : 0)));
-  writer.put(nibbles(number(tag.delivery) | number(tag.spread) << 2, number(tag.estimator)));
-  writer.put(tag.root);
-  writer.put(tag.codec_settings);
-  writer.put(tag.spread_settings);
-  writer.put(tag.count);
-  writer.put(tag.shape);
-}
-
-void write_message(Writer& writer, const OpenRound& round) {
-  writer.put(static_cast<std::uint8_t>(round.tag.dtype));
-  writer.put(static_cast<std::uint8_t>(round.tag.codec));
-  writer.put(round.tag.codec_settings);
-  writer.put(round.message_tag);
-  writer.put(round.tag.count);
-}
-
-void write_open_round(Writer& writer, const OpenRound& round) {
-  writer.put(round.round);
-  writer.put(settled_flags(round));
-  if (round.point_to_point) return write_message(writer, round);
-  write_tag(writer, round.tag);
-  if (!round.failed()) return;
-  writer.put(static_cast<std::uint8_t>(round.failure));
-  writer.put(round.about);
-  if (round.first != kNoRank) writer.put(round.first);
-  if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
-}
-
-// Returns false if a value has no name.
-bool read_tag(Reader& reader, OperationTag& tag) {
-  const auto operation = reader.get<std::uint8_t>();
-  bool known = read_enum(operation & 15, OperationKind::split, tag.operation);
-  tag.parts = operation >> 4;
-  const auto types = reader.get<std::uint8_t>();
-  known &= read_enum(types & 15, DataType::boolean, tag.dtype);
-  known &= read_enum(types >> 4, ReduceOp::bxor, tag.reduce_op);
-  known &= read_codec(reader, tag.codec);
-  const auto spread = reader.get<std::uint8_t>();
-  known &= read_enum(spread & ~kConfirmsUse, Codec::sparse, tag.spread_codec);
-  tag.confirm_use = (spread & kConfirmsUse) != 0;
-  const auto classes = reader.get<std::uint8_t>();
-  known &= read_enum(classes & 3, Delivery::Kind::best_effort, tag.delivery);
-  known &= read_enum(classes >> 2 & 3, Delivery::Kind::best_effort, tag.spread);
-  known &= read_enum(classes >> 4, Estimator::augmented, tag.estimator);
-  tag.root = reader.get<std::uint16_t>();
-  tag.codec_settings = reader.get<std::uint16_t>();
-  tag.spread_settings = reader.get<std::uint16_t>();
-  tag.count = reader.get<std::uint64_t>();
-  tag.shape = reader.get<std::uint32_t>();
-  return known;
-}
-
-bool read_message(Reader& reader, OpenRound& round) {
-  round.tag = tag_of_message(round.sending);
-  bool known = read_enum(reader.get<std::uint8_t>(), DataType::boolean, round.tag.dtype);
-  known &= read_codec(reader, round.tag.codec);
-  round.tag.codec_settings = reader.get<std::uint16_t>();
-  round.message_tag = reader.get<std::uint32_t>();
-  round.tag.count = reader.get<std::uint64_t>();
-  return known;
-}
-
-bool read_open_round(Reader& reader, OpenRound& round) {
-  round.round = reader.get<std::uint32_t>();
-  const auto flags = reader.get<std::uint8_t>();
-  round.point_to_point = flags & 1;
-  round.reduce_settled = flags & 2;
-  round.spread_settled = flags & 4;
-  round.sending = round.point_to_point && (flags & 8) != 0;
-  const bool second_hand = !round.point_to_point && (flags & 8) != 0;
-  round.first = kNoRank;
-  round.failure = StatusCode::kOk;
-  round.about = kNoRank;
-  if (round.point_to_point) {
-    const bool given_up = (flags & 16) != 0;
-    if (given_up) round.failure = StatusCode::kDeadlineExceeded;
-    return read_message(reader, round) && (round.sending || !given_up);
-  }
-  bool known = read_tag(reader, round.tag);
-  if ((flags & 16) == 0) return known && !second_hand;
-  known &= read_enum(reader.get<std::uint8_t>(), StatusCode::kInternal, round.failure);
-  round.about = reader.get<std::uint16_t>();
-  if (second_hand) round.first = reader.get<std::uint16_t>();
-  if (round.failure == StatusCode::kMismatch) known &= read_tag(reader, round.other);
-  return known && round.failed();
 }
 
 // Writes a flow's weight, message tag or tail: at offset 40 of data, 32 of END.
@@ -257,7 +47,7 @@ bool read_flow_facts(Reader& reader, Header& header) {
   return true;
 }
 
-// Flag in the byte of the kind of data.
+// Flag in the byte of a data packet's `kind`.
 constexpr std::uint8_t kGoesOn = 0x80;
 
 // Returns whether the packet's place is in its flow, or in the parity behind it (WIRE 2.2, 2.10).
@@ -272,8 +62,8 @@ bool is_placed(const DataHeader& header) {
          header.index.value - header.flow_packets < CodeGrid(header.flow_packets).parities_max();
 }
 
-// Offset 32 of data. For a message, bit 31 is set in the last packet of a pass, and the rest is the
-// tail.
+// The field at offset 32 of data (WIRE 2.1). For a message, bit 31 is set in the last packet of a
+// pass, and the other bits are the tail.
 constexpr std::uint32_t kLastOfPass = std::uint32_t{1} << 31;
 
 std::uint32_t position_field(const DataHeader& header) {
@@ -292,19 +82,6 @@ void take_position_field(std::uint32_t field, DataHeader& header) {
 }
 
 }  // namespace
-
-std::uint32_t digest(const OperationTag& tag, bool point_to_point) {
-  OperationTag common = tag;
-  if (point_to_point) {
-    common.operation = OperationKind{0};
-    common.count = 0;
-  }
-  std::array<std::byte, kTagBytes> bytes;
-  Writer writer(bytes);
-  write_tag(writer, common);
-  LEEWAY_ASSERT(writer.written() == kTagBytes);
-  return crc32c(bytes);
-}
 
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram) {
   constexpr std::size_t kEpochOffset = 8;
@@ -383,46 +160,6 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   return sane ? Refusal::none : Refusal::field;
 }
 
-Refusal decode_report(ByteSpan datagram, Report& out) {
-  if (datagram.size() < kReportFixedBytes) return Refusal::truncated;
-  Reader reader(datagram.subspan(kPrefixBytes));
-  out.largest_sequence = reader.get<std::uint32_t>();
-  out.received = reader.get<std::uint32_t>();
-  out.delay_us = reader.get<std::uint32_t>();
-  out.opened_below = reader.get<std::uint32_t>();
-  out.point_opened_below = reader.get<std::uint32_t>();
-  out.group_largest = reader.get<std::uint32_t>();
-  const auto counts = reader.get<std::uint32_t>();
-  out.open_count = counts & 0x7F;
-  out.heard_goodbye = (counts & kHeardGoodbye) != 0;
-  out.missed = counts >> 8;
-  const auto streams = reader.get<std::uint32_t>();
-  out.stream_count = streams & 0x3F;
-  out.arrived_us = streams >> 8;
-  out.received_bytes = reader.get<std::uint32_t>();
-  out.ect = out.ce = 0;
-  if ((streams & kTellsMarks) != 0) {
-    out.ect = reader.get<std::uint32_t>();
-    out.ce = reader.get<std::uint32_t>();
-  }
-  out.grant = kNoGrant;
-  out.host_drops = 0;
-  if ((streams & kTellsHost) != 0) {
-    out.grant = reader.get<std::uint32_t>();
-    out.host_drops = reader.get<std::uint16_t>();
-  }
-  if (out.open_count > out.open.size() || out.stream_count > out.streams.size())
-    return Refusal::field;
-  bool known = true;
-  for (std::uint32_t i = 0; i < out.open_count; ++i) known &= read_open_round(reader, out.open[i]);
-  for (OpenedStream& stream : std::span(out.streams).first(out.stream_count)) {
-    stream.tag = reader.get<std::uint32_t>();
-    stream.opened_below = reader.get<std::uint32_t>();
-  }
-  if (!reader.ok() || !reader.rest().empty()) return Refusal::truncated;
-  return known ? Refusal::none : Refusal::field;
-}
-
 Refusal decode_end(ByteSpan datagram, End& out) {
   if (datagram.size() != kEndBytes) return Refusal::truncated;
   Reader reader(datagram.subspan(kPrefixBytes));
@@ -496,57 +233,6 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   LEEWAY_ASSERT(writer.written() == kDataHeaderBytes);
   seal(out.first(kDataHeaderBytes), prefix.payload_summed ? payload_crc : 0);
   return kDataHeaderBytes;
-}
-
-std::size_t report_bytes(const Report& report) {
-  std::size_t bytes = kReportFixedBytes + (tells_marks(report) ? kReportMarksBytes : 0) +
-                      (tells_host(report) ? kReportHostBytes : 0) +
-                      kOpenedStreamBytes * report.stream_count;
-  for (const OpenRound& round : std::span(report.open).first(report.open_count))
-    bytes += entry_bytes(round);
-  return bytes;
-}
-
-std::size_t entry_bytes(const OpenRound& round) {
-  if (round.point_to_point) return kOpenMessageBytes;
-  const std::size_t told = round.first != kNoRank ? sizeof(Rank) : 0;
-  if (round.failure == StatusCode::kMismatch) return kDisputedRoundBytes + told;
-  return round.failed() ? kFailedRoundBytes + told : kOpenRoundBytes;
-}
-
-std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {
-  LEEWAY_ASSERT(report.open_count <= report.open.size() && report.missed >> kMissedRounds == 0);
-  LEEWAY_ASSERT(report.stream_count <= report.streams.size() &&
-                report.arrived_us >> kArrivedBits == 0);
-  Writer writer(out);
-  write_prefix(writer, prefix);
-  writer.put(report.largest_sequence);
-  writer.put(report.received);
-  writer.put(report.delay_us);
-  writer.put(report.opened_below);
-  writer.put(report.point_opened_below);
-  writer.put(report.group_largest);
-  writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
-  const bool marks = tells_marks(report);
-  const bool host = tells_host(report);
-  writer.put(report.stream_count | (marks ? kTellsMarks : 0) | (host ? kTellsHost : 0) |
-             report.arrived_us << 8);
-  writer.put(report.received_bytes);
-  if (marks) {
-    writer.put(report.ect);
-    writer.put(report.ce);
-  }
-  if (host) {
-    writer.put(report.grant);
-    writer.put(report.host_drops);
-  }
-  for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
-  for (const OpenedStream& stream : std::span(report.streams).first(report.stream_count)) {
-    writer.put(stream.tag);
-    writer.put(stream.opened_below);
-  }
-  seal(out.first(writer.written()), 0);
-  return writer.written();
 }
 
 std::size_t encode_end(const Prefix& prefix, const End& end, MutableByteSpan out) {

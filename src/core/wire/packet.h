@@ -38,7 +38,7 @@ enum class PacketType : std::uint8_t {
   piece = 10
 };
 
-// Returns whether a packet of this type is only a prefix: its type is all that it says.
+// Returns whether a datagram of this type is a prefix without header (WIRE 6.1).
 constexpr bool is_bare(PacketType type) {
   return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
          type == PacketType::alive;
@@ -46,7 +46,7 @@ constexpr bool is_bare(PacketType type) {
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
 // without the checksum field, so that a payload sent to many ranks is summed once. If the transport
-// guarantees the bytes, the payload is left out of it.
+// keeps bytes intact, the checksum leaves the payload out.
 struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
@@ -114,8 +114,9 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
-  // For uneven blocks a digest of their lengths, never 0; for even blocks 0. An uneven all_to_all,
-  // whose lengths only pairs of ranks know, has kUnevenPairs; in a report see tell_pair().
+  // For uneven blocks a digest of their lengths, never 0; for even blocks 0. In an uneven
+  // all_to_all only the two ranks of a pair know a length, so its shape is kUnevenPairs. A report
+  // has the value of tell_pair() instead.
   std::uint32_t shape = 0;
   // How the call goes: the number of its slices over lanes, kBySites, or 0 if the operation goes as
   // a whole.
@@ -132,9 +133,9 @@ inline constexpr std::uint8_t kBySites = 15;
 inline constexpr std::uint32_t kUnevenPairs = 1;
 
 // For an uneven all_to_all, a report's entry tells its receiver two numbers (WIRE 3.11): `count` is
-// how many elements the reporter expects from the receiver, and `shape` how many it sends to the
-// receiver.
-inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;  // or more
+// how many elements the reporter expects from the receiver, and `shape` - 2 how many it sends to
+// the receiver. kPairSendsMax stands for any larger number, too.
+inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
   tag.shape = static_cast<std::uint32_t>(sends < kPairSendsMax ? sends : kPairSendsMax) + 2;
@@ -151,24 +152,25 @@ constexpr OperationTag tag_of_message(bool sends) {
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
 // One operation that is open at the reporting rank, or a collective that failed there. An operation
-// below opened_below of its kind space that is not listed is closed.
+// that is not listed is closed if its number is below the opened_below of its numbering.
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
   bool sending = false;           // (point to point) a message to you; otherwise one from you
   bool reduce_settled = false;    // the reporter needs no more from *you* in this phase
-  bool spread_settled = false;    // (for point to point: this one)
+  bool spread_settled = false;    // likewise; (point to point) of the message
   std::uint32_t message_tag = 0;  // (point to point) the caller's tag
   // For a message only operation, dtype, codec, its settings and count travel. A send's count is
   // exact, a receive's is the most that it takes.
   OperationTag tag;
-  // (collective) Why it failed at the reporter; kOk if it is open. (message to you)
-  // kDeadlineExceeded if the reporter gave it up at its deadline; nothing else travels.
+  // For a collective: why it failed at the reporter, or kOk if it is open. For a message to you:
+  // kDeadlineExceeded if the reporter gave it up at its deadline; no other reason travels.
   StatusCode failure = StatusCode::kOk;
   Rank about = kNoRank;  // rank that the reporter's error names, or kNoRank
-  // (failed collective) Rank where it failed first, for this reason. The reporter was told of it.
+  // For a failed collective of which the reporter was told: the rank where it failed first, for
+  // this reason; else kNoRank.
   Rank first = kNoRank;
-  OperationTag other;  // (mismatch) the operation that this rank means
+  OperationTag other;  // (mismatch) the operation that rank `about` means
 
   bool failed() const { return failure != StatusCode::kOk; }
 };
@@ -178,24 +180,25 @@ inline constexpr std::size_t kFailedRoundBytes = kOpenRoundBytes + 3;
 inline constexpr std::size_t kDisputedRoundBytes = kFailedRoundBytes + kTagBytes;
 inline constexpr std::size_t kOpenMessageBytes = 21;
 
-// Messages of one tag from the receiver of a report to its sender: receives posted for them.
+// Number of receives that a reporter has posted for messages of one tag from the report's receiver.
 struct OpenedStream {
   std::uint32_t tag = 0;  // never 0, as Report::point_opened_below is for tag 0
   std::uint32_t opened_below = 0;
 };
 inline constexpr std::size_t kOpenedStreamBytes = 8;
 
-// A report tells for this many of the latest collectives whether it missed a contribution. A rank
-// asks about a round once it is settled, and limits::kOpenRoundsMax can be open, so this is enough.
+// Number of the latest collectives for which a report tells whether the reporter missed your
+// contribution. A rank asks once a round is settled, and at most limits::kOpenRoundsMax are open.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// Times on the reporter's clock wrap after 16.7 s. Only differences as long as a queue matter.
+// Bits of a time on the reporter's clock, in microseconds: it wraps after 16.7 s. Only differences
+// of such times matter, and they are as short as the time that a datagram waits in queues.
 inline constexpr std::uint32_t kArrivedBits = 24;
 constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
 }
 
-// Value of a report's grant if its window is the only limit.
+// Value of a report's grant if only the window limits the datagrams in flight.
 inline constexpr std::uint32_t kNoGrant = UINT32_MAX;
 
 // WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
@@ -221,12 +224,20 @@ struct Report {
   std::uint32_t stream_count = 0;  // <= limits::kReportedStreamsMax
   std::array<OpenedStream, limits::kReportedStreamsMax> streams;
 
+  // Entries of `open` and `streams` that hold something.
+  std::span<OpenRound> entries() { return std::span(open).first(open_count); }
+  std::span<const OpenRound> entries() const { return std::span(open).first(open_count); }
+  std::span<OpenedStream> opened_streams() { return std::span(streams).first(stream_count); }
+  std::span<const OpenedStream> opened_streams() const {
+    return std::span(streams).first(stream_count);
+  }
+
   // Returns how many receives are posted for your messages of a tag; nullopt if the report does not
   // tell.
   std::optional<std::uint32_t> messages_opened_below(std::uint32_t tag) const {
     if (tag == 0) return point_opened_below;
-    for (std::uint32_t i = 0; i < stream_count; ++i) {
-      if (streams[i].tag == tag) return streams[i].opened_below;
+    for (const OpenedStream& stream : opened_streams()) {
+      if (stream.tag == tag) return stream.opened_below;
     }
     return std::nullopt;
   }
@@ -273,20 +284,22 @@ struct Repair {
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
 // WIRE 10.2: a datagram that tests whether its own length passes, and the answer to it. The prefix'
-// `sequence` is the sender's number of the probe; the path does not count either of them.
+// `sequence` is the sender's number of the probe, and not a number of the path.
 struct Size {
   // WIRE 10.4: with `mine` and `yours` a communicator's ranks agree about its size.
   enum class Role : std::uint8_t { probe = 0, answer = 1, mine = 2, yours = 3 };
   Role role = Role::probe;
-  std::uint16_t bytes = 0;  // length of the probe; or the sender's least, 0 if unknown
+  // probe, answer: length of the probe. mine, yours: the longest datagram that all of the sender's
+  // paths carry, 0 if unknown.
+  std::uint16_t bytes = 0;
 };
 inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
 
-// WIRE 10.6: a part of a datagram that is too long for its path. The prefix is that datagram's, but
-// for the type.
+// WIRE 10.6: a part of a datagram that is too long for its path. The prefix is that of the
+// datagram, except for type and checksum.
 struct Piece {
   std::uint16_t whole = 0;   // bytes of the datagram
-  std::uint16_t offset = 0;  // where its content begins; multiple of the content's length
+  std::uint16_t offset = 0;  // place of the content in the datagram; multiple of its length
 };
 inline constexpr std::size_t kPieceHeaderBytes = kPrefixBytes + 4;
 inline constexpr std::size_t kPiecesMax = 64;
@@ -305,6 +318,10 @@ enum class Refusal : std::uint8_t {
   field
 };
 inline constexpr int kRefusals = 10;
+// By Refusal, as metrics and counters name them.
+inline constexpr std::array<const char*, kRefusals> kRefusalNames = {
+    "",         "truncated", "oversized", "magic",     "version",
+    "checksum", "type",      "epoch",     "misrouted", "field"};
 
 struct Expectation {
   std::uint32_t epoch = 0;
@@ -315,8 +332,8 @@ struct Expectation {
 // Returns the communicator that a datagram names, unverified; nullopt if it is too short.
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
 
-// Returns whether a datagram claims to be for its process, and not for one communicator: a size or
-// a piece (WIRE 10). Unverified.
+// Returns whether a datagram claims to be for the receiving process, and not for one communicator:
+// it is a size or a piece (WIRE 10). Unverified.
 bool is_for_process(ByteSpan datagram);
 
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
@@ -327,19 +344,21 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out);
 // and routing.
 Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out);
 
-// Second step, after decode_prefix accepted. `payload` aliases the datagram.
+// The decoders by type follow; call them after decode_prefix() accepted the datagram. `payload`
+// aliases the datagram.
 Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload);
 Refusal decode_report(ByteSpan datagram, Report& out);
 Refusal decode_end(ByteSpan datagram, End& out);
 // `words` aliases the datagram (unaligned, little-endian).
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
 Refusal decode_size(ByteSpan datagram, Size& out);
-// `content` aliases the datagram: a padded part of the whole, as long as every other part.
+// `content` aliases the datagram. All pieces of a datagram have equally long content; the last one
+// may end in padding.
 Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content);
 
-// Encoders write a whole datagram but for a data payload, checksum included, and return its length
-// in bytes. `out` holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
-// `payload_crc` is used only with prefix.payload_summed.
+// Encoders write a datagram with its checksum, except for the payload of data, and return the
+// number of bytes written. `out` has room for these bytes, as many as report_bytes() or the
+// constants above say. `payload_crc` is used only with prefix.payload_summed.
 std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc,
                         MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);

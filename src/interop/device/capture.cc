@@ -100,13 +100,8 @@ Status Capture::join_streams(const Transfer& transfer, const Where& where) {
   if (lane.captured_in_ == where.id)
     status = checked(driver, "cuStreamWaitEvent",
                      driver.call.cuStreamWaitEvent(first, lane.captured_, 0));
-  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i) {
-    status = checked(driver, "cuEventRecord",
-                     driver.call.cuEventRecord(lane.device().event(), transfer.streams[i]));
-    if (status.ok())
-      status = checked(driver, "cuStreamWaitEvent",
-                       driver.call.cuStreamWaitEvent(first, lane.device().event(), 0));
-  }
+  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i)
+    status = let_wait(driver, lane.device().event(), transfer.streams[i], {&first, 1});
   return status;
 }
 
@@ -161,11 +156,7 @@ Status Capture::input(const Step& step, const Pending& kept, cuda::Stream stream
   const Driver& driver = stager_.driver_;
   const Site& site = kept.site;
   Status status;
-  if (step.kernels != nullptr) {
-    status = write_word(driver, stream, site.signal, &Words::reached, false);
-    if (status.ok()) status = wait_for_word(driver, stream, site.signal, &Words::begun);
-    if (status.ok()) status = step.kernels->encode(site, stream);
-  }
+  if (step.kernels != nullptr) status = encode_on(driver, stream, site, *step.kernels);
   for (const Copy& one : step.input) {
     if (!status.ok()) return status;
     status = copy_rows(driver, one, site.staging, Direction::to_staging, stream);
@@ -178,19 +169,14 @@ Status Capture::sums(const Transfer& transfer, const Operation& operation) {
   const cuda::Stream stream = transfer.streams.front();
   Status status;
   for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
-    const Site& site = operation.steps[i].site;
     StepKernels* const kernels = transfer.steps[i].kernels.get();
-    if (kernels == nullptr) continue;
-    status = wait_for_word(driver, stream, site.signal, &Words::landed);
-    if (status.ok()) status = kernels->reduce(site, stream);
-    if (status.ok()) status = write_word(driver, stream, site.signal, &Words::reduced, false);
+    if (kernels != nullptr) status = reduce_on(driver, stream, operation.steps[i].site, *kernels);
   }
   return status;
 }
 
 Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
   const Driver& driver = stager_.driver_;
-  const cuda::Event event = transfer.lane->device().event();
   const cuda::Stream stream = transfer.streams.front();
   Status status;
   for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
@@ -203,12 +189,9 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
       status = copy_rows(driver, one, site.staging, Direction::from_staging, stream);
     }
   }
-  if (status.ok() && transfer.streams.size() > 1)
-    status = checked(driver, "cuEventRecord", driver.call.cuEventRecord(event, stream));
-  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i)
-    status = checked(driver, "cuStreamWaitEvent",
-                     driver.call.cuStreamWaitEvent(transfer.streams[i], event, 0));
-  return status;
+  if (!status.ok() || transfer.streams.size() < 2) return status;
+  return let_wait(driver, transfer.lane->device().event(), stream,
+                  std::span(transfer.streams).subspan(1));
 }
 
 Status Capture::run(std::span<const Transfer> transfers) {

@@ -80,28 +80,18 @@ Status Enqueue::run(std::span<const Transfer> transfers) {
 
 Status Enqueue::wait_for_streams(const Transfer& transfer) {
   const Device& device = enter(*transfer.lane);
-  const auto& call = stager_.driver_.call;
-  for (const cuda::Stream stream : transfer.streams) {
-    Status status =
-        checked(stager_.driver_, "cuEventRecord", call.cuEventRecord(device.event(), stream));
-    if (status.ok())
-      status = checked(stager_.driver_, "cuStreamWaitEvent",
-                       call.cuStreamWaitEvent(transfer.lane->inputs(), device.event(), 0));
-    if (!status.ok()) return status;
-  }
-  return Status();
+  const cuda::Stream inputs = transfer.lane->inputs();
+  Status status;
+  for (std::size_t i = 0; status.ok() && i < transfer.streams.size(); ++i)
+    status = let_wait(stager_.driver_, device.event(), transfer.streams[i], {&inputs, 1});
+  return status;
 }
 
 Status Enqueue::let_streams_wait(const Transfer& transfer) {
   if (transfer.streams.size() < 2) return Status();
   const Device& device = enter(*transfer.lane);
-  const auto& call = stager_.driver_.call;
-  Status status = checked(stager_.driver_, "cuEventRecord",
-                          call.cuEventRecord(device.event(), transfer.streams.front()));
-  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i)
-    status = checked(stager_.driver_, "cuStreamWaitEvent",
-                     call.cuStreamWaitEvent(transfer.streams[i], device.event(), 0));
-  return status;
+  return let_wait(stager_.driver_, device.event(), transfer.streams.front(),
+                  std::span(transfer.streams).subspan(1));
 }
 
 Status Enqueue::begin(Row row) {
@@ -154,7 +144,10 @@ Status Enqueue::input(const Open& open) {
   }
   const bool encodes = open.step->kernels != nullptr;
   if (encodes) {
-    if (Status status = encoded_input(open); !status.ok()) return status;
+    LEEWAY_ASSERT(lane->device().stream_waits());
+    if (Status status = encode_on(driver, lane->inputs(), open.site(), *open.step->kernels);
+        !status.ok())
+      return status;
   }
   for (const Copy& one : open.step->input) {
     if (Status status =
@@ -172,27 +165,11 @@ Status Enqueue::input(const Open& open) {
   return Status();
 }
 
-Status Enqueue::encoded_input(const Open& open) {
-  const Driver& driver = stager_.driver_;
-  const cuda::Stream stream = open.transfer->lane->inputs();
-  const Signal& signal = open.block.signal;
-  LEEWAY_ASSERT(open.transfer->lane->device().stream_waits());
-  Status status = write_word(driver, stream, signal, &Words::reached, /*by_host=*/false);
-  if (status.ok()) status = wait_for_word(driver, stream, signal, &Words::begun);
-  if (status.ok()) status = open.step->kernels->encode(open.site(), stream);
-  return status;
-}
-
 Status Enqueue::reduce(const Open& open) {
   if (open.step->kernels == nullptr) return Status();
-  const Driver& driver = stager_.driver_;
-  (void)enter(*open.transfer->lane);
-  const cuda::Stream stream = open.transfer->lane->inputs();
-  const Signal& signal = open.block.signal;
-  Status status = wait_for_word(driver, stream, signal, &Words::landed);
-  if (status.ok()) status = open.step->kernels->reduce(open.site(), stream);
-  if (status.ok()) status = write_word(driver, stream, signal, &Words::reduced, /*by_host=*/false);
-  return status;
+  const Lane& lane = *open.transfer->lane;
+  (void)enter(lane);
+  return reduce_on(stager_.driver_, lane.inputs(), open.site(), *open.step->kernels);
 }
 
 Status Enqueue::reduce_all() {

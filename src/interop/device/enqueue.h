@@ -36,7 +36,6 @@ class Enqueue {
   Status begin(Row row);
   Result<Device::Block> place(const Lane& lane, std::size_t bytes);
   Status input(const Open& open);
-  Status encoded_input(const Open& open);
   Status reduce(const Open& open);
   Status reduce_all();
   Status output(const Open& open);

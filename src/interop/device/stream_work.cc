@@ -80,4 +80,28 @@ Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& si
                                                  cuda::kWaitGreaterOrEqual));
 }
 
+Status let_wait(const Driver& driver, cuda::Event event, cuda::Stream earlier,
+                std::span<const cuda::Stream> later) {
+  Status status = checked(driver, "cuEventRecord", driver.call.cuEventRecord(event, earlier));
+  for (std::size_t i = 0; status.ok() && i < later.size(); ++i)
+    status =
+        checked(driver, "cuStreamWaitEvent", driver.call.cuStreamWaitEvent(later[i], event, 0));
+  return status;
+}
+
+Status encode_on(const Driver& driver, cuda::Stream stream, const Site& site,
+                 StepKernels& kernels) {
+  Status status = write_word(driver, stream, site.signal, &Words::reached, /*by_host=*/false);
+  if (status.ok()) status = wait_for_word(driver, stream, site.signal, &Words::begun);
+  return status.ok() ? kernels.encode(site, stream) : status;
+}
+
+Status reduce_on(const Driver& driver, cuda::Stream stream, const Site& site,
+                 StepKernels& kernels) {
+  Status status = wait_for_word(driver, stream, site.signal, &Words::landed);
+  if (status.ok()) status = kernels.reduce(site, stream);
+  if (!status.ok()) return status;
+  return write_word(driver, stream, site.signal, &Words::reduced, /*by_host=*/false);
+}
+
 }  // namespace leeway::device

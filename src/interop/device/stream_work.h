@@ -1,6 +1,8 @@
 // Puts work on streams: copies of rows, and writing and waiting for words.
 #pragma once
 
+#include <span>
+
 #include "device/driver.h"
 #include "device/signal.h"
 #include "device/transfer.h"
@@ -18,6 +20,17 @@ Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signa
                   bool by_host);
 // Makes the stream wait until a word has the signal's value or a later one.
 Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word);
+
+// Makes the streams `later` wait for all work that is on `earlier` now. Records the event.
+Status let_wait(const Driver& driver, cuda::Event event, cuda::Stream earlier,
+                std::span<const cuda::Stream> later);
+
+// Makes the stream write `reached`, and run the kernels that encode once the host has written
+// `begun`.
+Status encode_on(const Driver& driver, cuda::Stream stream, const Site& site, StepKernels& kernels);
+// Makes the stream run the kernels that sum once the host has written `landed`, and then write
+// `reduced`.
+Status reduce_on(const Driver& driver, cuda::Stream stream, const Site& site, StepKernels& kernels);
 
 // Converts the result of a CUDA call to a status.
 Status checked(const Driver& driver, const char* what, cuda::Code code);

@@ -53,8 +53,8 @@ LEEWAY_GPU auto encode_slice(const Slice& slice, const Inverse& scale, bool fits
                              const codec::Place& place, std::uint64_t block) {
   using Format = PacketFormat<which>;
   const auto draw = [&](std::uint32_t number) {
-    return philox<10>(codec::random_counter(place, codec::kRoundingStream, block, number),
-                      philox_key(place.seed));
+    return philox(codec::random_counter(place, codec::kRoundingStream, block, number),
+                  philox_key(place.seed));
   };
   if constexpr (Format::kSixteenBits) {
     using Element = typename Format::Element;

@@ -12,10 +12,6 @@ namespace {
 constexpr int kNoColor = -1;
 constexpr int kShrinkAbort = 1;
 
-Code fail_of(const Status& status) {
-  return failed(code_of(status.code(), settings().version), status.text());
-}
-
 // Config for a program that gives none.
 Config default_config() {
   Config config;
@@ -57,13 +53,13 @@ Code add_new(const std::shared_ptr<Comm>& comm, leeway_nccl_comm* handle,
 Code init(const char* title, leeway_nccl_comm* handle, int ranks, int rank,
           const leeway_nccl_id& bytes, const leeway_nccl_config* asked) {
   if (handle == nullptr) return null_argument(title, "newcomm");
-  if (const Status& status = Context::get().status; !status.ok()) return fail_of(status);
+  if (const Status& status = Context::get().status; !status.ok()) return failed(status);
   auto config = config_of(asked, default_config());
-  if (!config.ok()) return fail_of(config.status());
+  if (!config.ok()) return failed(config.status());
   if (ranks < 1 || rank < 0 || rank >= ranks)
     return failed_with(kInvalidArgument, "Invalid rank requested : %d/%d", rank, ranks);
   auto id = UniqueId::decode(bytes);
-  if (!id.ok()) return fail_of(id.status());
+  if (!id.ok()) return failed(id.status());
   auto comm = std::make_shared<Comm>(std::move(*config), current_device());
   return add_new(comm, handle, [comm, id = std::move(*id), ranks, rank] {
     if (Status status = begin_joining(*comm, id, ranks, rank); !status.ok()) comm->fail(status);
@@ -75,13 +71,13 @@ Code init_all(leeway_nccl_comm* handles, int devices, const int* list) {
   if (handles == nullptr) return null_argument(kTitle, "comms");
   if (devices < 1)
     return failed_with(kInvalidArgument, "Invalid device count requested : %d", devices);
-  if (const Status& status = Context::get().status; !status.ok()) return fail_of(status);
+  if (const Status& status = Context::get().status; !status.ok()) return failed(status);
   for (int i = 0; list != nullptr && stager() != nullptr && i < devices; ++i) {
     if (list[i] < 0 || list[i] >= stager()->driver().devices())
       return failed_with(kInvalidArgument, "%s : no such device: %d", kTitle, list[i]);
   }
   auto made = create_in_process(devices);
-  if (!made.ok()) return fail_of(made.status());
+  if (!made.ok()) return failed(made.status());
   leave_at_exit();
   std::vector<std::shared_ptr<Comm>> comms;
   for (int i = 0; i < devices; ++i) {
@@ -103,13 +99,13 @@ Code split(leeway_nccl_comm parent, int color, int key, leeway_nccl_comm* handle
            const leeway_nccl_config* asked) {
   constexpr const char* kTitle = "CommSplit";
   auto found = Context::get().registry.find(parent, kTitle);
-  if (!found.ok()) return fail_of(found.status());
+  if (!found.ok()) return failed(found.status());
   if (handle == nullptr) return null_argument(kTitle, "newcomm");
   if (color < kNoColor)
     return failed_with(kInvalidArgument, "%s : invalid color %d", kTitle, color);
   if (const Code code = (*found)->splittable(kTitle); code != kSuccess) return code;
   auto config = config_of(asked, (*found)->config());
-  if (!config.ok()) return fail_of(config.status());
+  if (!config.ok()) return failed(config.status());
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   auto begin = [comm, from = *found, color, key] { from->split_into(comm, color, key); };
   if (color != kNoColor) return add_new(comm, handle, std::move(begin));
@@ -122,13 +118,13 @@ Code shrink(leeway_nccl_comm parent, const int* excluded, int count, leeway_nccl
             const leeway_nccl_config* asked, int flags) {
   constexpr const char* kTitle = "CommShrink";
   auto found = Context::get().registry.find(parent, kTitle);
-  if (!found.ok()) return fail_of(found.status());
+  if (!found.ok()) return failed(found.status());
   if (handle == nullptr) return null_argument(kTitle, "newcomm");
   *handle = nullptr;
   if (excluded == nullptr || count < 1)
     return failed_with(kInvalidArgument, "%s : no rank is excluded", kTitle);
   const auto communicator = (*found)->hold();
-  if (communicator == nullptr) return fail_of((*found)->gone());
+  if (communicator == nullptr) return failed((*found)->gone());
   std::vector<Rank> ranks;
   for (int i = 0; i < count; ++i) {
     if (excluded[i] < 0 || excluded[i] >= communicator->size())
@@ -136,7 +132,7 @@ Code shrink(leeway_nccl_comm parent, const int* excluded, int count, leeway_nccl
     ranks.push_back(static_cast<Rank>(excluded[i]));
   }
   auto config = config_of(asked, (*found)->config());
-  if (!config.ok()) return fail_of(config.status());
+  if (!config.ok()) return failed(config.status());
   if (flags == kShrinkAbort) (*found)->end_operations();
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   return add_new(comm, handle,
@@ -160,7 +156,7 @@ leeway_nccl_result tell(leeway_nccl_comm handle, const char* title, const char* 
                         Value* value, Read read) {
   return guarded([&]() -> Code {
     auto found = Context::get().registry.find(handle, title);
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     if (value == nullptr) return null_argument(title, argument);
     if (!(*found)->met())
       return failed_with(kInvalidArgument, "%s : the communicator is not ready", title);
@@ -197,7 +193,7 @@ leeway_nccl_result GetUniqueId(leeway_nccl_id* out) {
   return guarded([&]() -> Code {
     if (out == nullptr) return null_argument("GetUniqueId", "out");
     const auto id = make_unique_id();
-    if (!id.ok()) return fail_of(id.status());
+    if (!id.ok()) return failed(id.status());
     *out = id->encode();
     return kSuccess;
   });
@@ -241,7 +237,7 @@ leeway_nccl_result CommFinalize(leeway_nccl_comm handle) {
   return guarded([&]() -> Code {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.find(handle, "CommFinalize");
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     if ((*found)->revoked())
       return failed_with(kInvalidArgument, "CommFinalize : the communicator was revoked");
     if (const Code code = (*found)->usable("CommFinalize"); code != kSuccess) return code;
@@ -253,7 +249,7 @@ leeway_nccl_result CommDestroy(leeway_nccl_comm handle) {
   return guarded([&]() -> Code {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.take(handle, "CommDestroy");
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     return leave(*found, true);
   });
 }
@@ -262,7 +258,7 @@ leeway_nccl_result CommAbort(leeway_nccl_comm handle) {
   return guarded([&]() -> Code {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.take(handle, "CommAbort");
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     // Aborts at once, in a group too: abort() waits for no peer, so the order does not matter.
     (*found)->abort();
     return kSuccess;
@@ -273,7 +269,7 @@ leeway_nccl_result CommRevoke(leeway_nccl_comm handle, int flags) {
   return guarded([&]() -> Code {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.find(handle, "CommRevoke");
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     if (flags != 0) return failed_with(kInvalidArgument, "CommRevoke : invalid flags %d", flags);
     return (*found)->revoke();
   });
@@ -282,7 +278,7 @@ leeway_nccl_result CommRevoke(leeway_nccl_comm handle, int flags) {
 leeway_nccl_result CommGetAsyncError(leeway_nccl_comm handle, leeway_nccl_result* code) {
   return guarded([&]() -> Code {
     auto found = Context::get().registry.find(handle, "ncclGetAsyncError");
-    if (!found.ok()) return fail_of(found.status());
+    if (!found.ok()) return failed(found.status());
     if (code == nullptr) return null_argument("ncclGetAsyncError", "asyncError");
     *code = (*found)->state();
     return kSuccess;

@@ -149,6 +149,10 @@ void keep_error(std::string_view text) {
   Debug::get().keep(text);
 }
 
+Code failed(const Status& status) {
+  return failed(code_of(status.code(), settings().version), status.text());
+}
+
 Code failed(const Status& status, std::string_view where) {
   std::string text(where);
   text += " : ";

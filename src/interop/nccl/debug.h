@@ -30,7 +30,8 @@ bool shows(DebugLevel level);
 
 // Logs the text at WARN, keeps it for last_error(), and returns the code.
 Code failed(Code code, std::string_view text);
-Code failed(const Status& status, std::string_view where);
+Code failed(const Status& status);
+Code failed(const Status& status, std::string_view where);  // the text begins with `where`
 // Keeps the text of a failure for last_error(), without a line of the log.
 void keep_error(std::string_view text);
 // The same as failed(), printf-style. Cuts the text at 511 bytes.

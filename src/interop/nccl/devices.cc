@@ -10,7 +10,7 @@
 #include <optional>
 #include <tuple>
 
-#include "driving/fork.h"
+#include "base/fork.h"
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
 

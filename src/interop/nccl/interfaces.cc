@@ -55,14 +55,6 @@ UniqueId::Address outward() {
   return out;
 }
 
-std::vector<UniqueId::Address> addresses_of(const std::vector<LocalAddress>& chosen) {
-  std::vector<UniqueId::Address> out;
-  for (const LocalAddress& local : chosen) {
-    if (out.size() < UniqueId::kAddressesMax) out.push_back(local.address);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<LocalAddress> addresses_of_host() {
@@ -117,14 +109,12 @@ std::vector<LocalAddress> choose_local(const Settings& settings) {
   return chosen;
 }
 
-std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
-                                                const UniqueId::Address& outward,
-                                                const Settings& settings) {
-  return addresses_of(choose(all, outward, settings));
-}
-
-std::vector<UniqueId::Address> local_addresses(const Settings& settings) {
-  return addresses_of(choose_local(settings));
+std::vector<UniqueId::Address> addresses_of(const std::vector<LocalAddress>& chosen) {
+  std::vector<UniqueId::Address> out;
+  for (const LocalAddress& local : chosen) {
+    if (out.size() < UniqueId::kAddressesMax) out.push_back(local.address);
+  }
+  return out;
 }
 
 }  // namespace leeway::nccl

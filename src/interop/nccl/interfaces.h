@@ -34,12 +34,7 @@ std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
 // for.
 std::vector<LocalAddress> choose_local(const Settings& settings);
 
-// Returns the addresses of choose(), at most kAddressesMax.
-std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
-                                                const UniqueId::Address& outward,
-                                                const Settings& settings);
-
-// Returns the addresses of choose_local(), at most kAddressesMax.
-std::vector<UniqueId::Address> local_addresses(const Settings& settings);
+// Returns their addresses, at most kAddressesMax.
+std::vector<UniqueId::Address> addresses_of(const std::vector<LocalAddress>& chosen);
 
 }  // namespace leeway::nccl

@@ -24,7 +24,7 @@ Result<Options> options_for(int ranks, int rank) {
   if (!options.ok()) return options.status();
   const bool chosen = !settings().interfaces.empty() || settings().family != Settings::Family::any;
   if (chosen && options->bind_address.empty()) {
-    const auto addresses = local_addresses(settings());
+    const auto addresses = addresses_of(choose_local(settings()));
     if (!addresses.empty()) options->bind_address = ip_text(addresses.front());
   }
   return options;

@@ -33,7 +33,7 @@ Result<UniqueId> Listeners::open(const Settings& settings) {
   UniqueId id;
   keys::fill_randomly(std::as_writable_bytes(std::span(id.nonce)));
   keys::fill_randomly(std::as_writable_bytes(std::span(id.secret)));
-  id.addresses = local_addresses(settings);
+  id.addresses = addresses_of(choose_local(settings));
   if (id.addresses.empty()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "no interface matches NCCL_SOCKET_IFNAME=\"%.60s\" (`ip address` lists "

@@ -23,7 +23,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 Code add(leeway_nccl_comm handle, const char* title, void* memory, std::size_t bytes, void** out) {
   auto found = Context::get().registry.find(handle, title);
-  if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+  if (!found.ok()) return failed(found.status());
   if (out == nullptr) return null_argument(title, "handle");
   if (const Code code = (*found)->usable(title); code != kSuccess) return code;
   const auto communicator = (*found)->hold();
@@ -74,7 +74,7 @@ Code release(void* memory) {
 
 Code remove(leeway_nccl_comm handle, const char* title, void* registration) {
   auto found = Context::get().registry.find(handle, title);
-  if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+  if (!found.ok()) return failed(found.status());
   if (registration == nullptr) return kSuccess;
   const Status status = (*found)->registrations.remove(registration);
   return status.ok() ? kSuccess : failed(status, title);
@@ -121,7 +121,7 @@ leeway_nccl_result WinGetUserPtr(leeway_nccl_comm comm, leeway_nccl_window windo
   return guarded([&]() -> Code {
     constexpr const char* kTitle = "ncclWinGetUserPtr";
     auto found = Context::get().registry.find(comm, kTitle);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if (memory == nullptr) return null_argument(kTitle, "outUserPtr");
     *memory = (*found)->registrations.memory_of(window);
     if (*memory != nullptr) return kSuccess;

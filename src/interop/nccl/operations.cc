@@ -90,7 +90,7 @@ Code resolve(const Arguments& call, const Comm& comm, Operation& out) {
 Code issue(const Arguments& call) {
   const std::string_view title = title_of(call.kind);
   auto found = Context::get().registry.find(call.comm, title);
-  if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+  if (!found.ok()) return failed(found.status());
   const std::shared_ptr<Comm>& comm = *found;
   if (const Code code = comm->usable(title); code != kSuccess) return code;
   Operation operation;
@@ -171,7 +171,7 @@ leeway_nccl_result RedOpCreatePreMulSum(leeway_nccl_enum* op, void* scalar, leew
     constexpr const char* kTitle = "ncclRedOpCreatePreMulSum";
     constexpr leeway_nccl_enum kDevice = 0;
     auto found = Context::get().registry.find(comm, kTitle);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if (const Code code = (*found)->usable(kTitle); code != kSuccess) return code;
     if (op == nullptr) return null_argument(kTitle, "op");
     if (scalar == nullptr) return null_argument(kTitle, "scalar");
@@ -191,7 +191,7 @@ leeway_nccl_result RedOpDestroy(leeway_nccl_enum op, leeway_nccl_comm comm) {
     auto found = Context::get().registry.find(comm, kTitle);
     if (comm == nullptr)
       return failed_with(kInvalidArgument, "%s : invalid communicator passed.", kTitle);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if ((*found)->reductions.destroy(op)) return kSuccess;
     return failed_with(kInvalidArgument, "%s : operator unknown to this communicator.", kTitle);
   });

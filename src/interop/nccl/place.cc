@@ -3,17 +3,11 @@
 #include <utility>
 
 namespace leeway::nccl {
-namespace {
 
-Status closed() {
-  return Status::error(StatusCode::kUnavailable, "the group of this unique id has met already");
-}
-
-}  // namespace
-
-std::shared_ptr<Rendezvous> Place::store() const {
+Result<std::shared_ptr<Rendezvous>> Place::store() {
   const std::lock_guard lock(mutex_);
-  return store_;
+  if (store_ != nullptr) return store_;
+  return Status::error(StatusCode::kUnavailable, "the group of this unique id has met already");
 }
 
 void Place::leave() {
@@ -27,35 +21,9 @@ void Place::leave() {
   if (left) left();
 }
 
-Status Place::put(std::string_view key, ByteSpan value) {
-  const auto store = this->store();
-  return store != nullptr ? store->put(key, value) : closed();
-}
-
-Result<std::vector<std::byte>> Place::get(std::string_view key, Duration patience) {
-  const auto store = this->store();
-  if (store == nullptr) return closed();
-  return store->get(key, patience);
-}
-
-Status Place::put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) {
-  const auto store = this->store();
-  return store != nullptr ? store->put_briefly(key, value, lifetime) : closed();
-}
-
-Status Place::erase(std::string_view key) {
-  const auto store = this->store();
-  return store != nullptr ? store->erase(key) : closed();
-}
-
-Status Place::get_each(std::span<const std::string> keys, Duration patience, const Taker& take) {
-  const auto store = this->store();
-  return store != nullptr ? store->get_each(keys, patience, take) : closed();
-}
-
 Duration Place::round_trip() const {
-  const auto store = this->store();
-  return store != nullptr ? store->round_trip() : Duration(0);
+  const std::lock_guard lock(mutex_);
+  return store_ == nullptr ? Duration(0) : store_->round_trip();
 }
 
 }  // namespace leeway::nccl

@@ -8,11 +8,11 @@
 #include <mutex>
 #include <string>
 
-#include "leeway/rendezvous.h"
+#include "interop/nccl/forwarding_rendezvous.h"
 
 namespace leeway::nccl {
 
-class Place final : public Rendezvous {
+class Place final : public ForwardingRendezvous {
  public:
   // `address` is the one by which this process reaches the store. leave() calls `left` once; it may
   // be empty.
@@ -23,15 +23,10 @@ class Place final : public Rendezvous {
   // Lets go of the store: the group has met.
   void leave();
 
-  Status put(std::string_view key, ByteSpan value) override;
-  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
-  Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
-  Status erase(std::string_view key) override;
-  Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
   Duration round_trip() const override;
 
  private:
-  std::shared_ptr<Rendezvous> store() const;
+  Result<std::shared_ptr<Rendezvous>> store() override;
 
   const std::string address_;
   mutable std::mutex mutex_;

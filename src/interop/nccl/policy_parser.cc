@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/read_number.h"
 #include "base/short_names.h"
 
 namespace leeway::nccl {
@@ -88,9 +89,7 @@ std::optional<Duration> duration_of(std::string_view text) {
 template <typename Number>
 std::optional<Number> whole_of(std::string_view text) {
   Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return read_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
 bool takes_all(std::string_view part) {

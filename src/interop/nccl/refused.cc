@@ -36,7 +36,7 @@ leeway_nccl_result set_suspended(const char* title, leeway_nccl_comm handle, boo
                                  bool suspended) {
   return guarded([&]() -> Code {
     auto found = Context::get().registry.find(handle, title);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if (const Code code = (*found)->usable(title); code != kSuccess || !asked) return code;
     if ((*found)->suspended.exchange(suspended) != suspended) return kSuccess;
     return failed_with(kInvalidUsage, "%s : the communicator is %s suspended", title,
@@ -117,7 +117,7 @@ leeway_nccl_result CommMemStats(leeway_nccl_comm handle, leeway_nccl_enum statis
   return guarded([&]() -> Code {
     constexpr const char* kTitle = "CommMemStats";
     auto found = Context::get().registry.find(handle, kTitle);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if (value == nullptr) return null_argument(kTitle, "value");
     if (statistic < 0 || statistic > kTotalMemory)
       return failed_with(kInvalidArgument, "%s : invalid statistic %d", kTitle, statistic);
@@ -131,7 +131,7 @@ leeway_nccl_result CommQueryProperties(leeway_nccl_comm handle,
   return guarded([&]() -> Code {
     constexpr const char* kTitle = "CommQueryProperties";
     auto found = Context::get().registry.find(handle, kTitle);
-    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (!found.ok()) return failed(found.status());
     if (properties == nullptr) return null_argument(kTitle, "props");
     constexpr std::size_t kHeadBytes = offsetof(leeway_nccl_properties, rank);
     if (properties->size < kHeadBytes)

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 
+#include "base/read_number.h"
 #include "interop/nccl/codes.h"
 
 namespace leeway::nccl {
@@ -19,9 +19,7 @@ constexpr std::array<std::string_view, 7> kUnderstood = {
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
   Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return read_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
 Status wrong(const char* name, const char* value, const char* what) {
@@ -53,6 +51,12 @@ std::optional<Duration> seconds_of(std::string_view text) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*value));
 }
 
+// Returns an empty text if the variable is not set.
+std::string value_of(const Settings::Lookup& variable, const char* name) {
+  const char* const value = variable(name);
+  return value == nullptr ? "" : value;
+}
+
 Status read_switch(const Settings::Lookup& variable, const char* name, bool& out) {
   const char* const value = variable(name);
   if (value == nullptr || *value == '\0') return Status();
@@ -77,48 +81,40 @@ Status refuse_empty(const Settings::Lookup& variable) {
 }
 
 Status read_leeways(const Settings::Lookup& variable, Settings& out) {
-  const auto text = [&](const char* name) {
-    const char* const value = variable(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string value = text("LEEWAY_NCCL_VERSION"); !value.empty()) {
+  if (const std::string value = value_of(variable, "LEEWAY_NCCL_VERSION"); !value.empty()) {
     const auto version = version_of(value);
     if (!version) return wrong("LEEWAY_NCCL_VERSION", value.c_str(), "a version such as 2.28.9");
     out.version = *version;
   }
-  if (const std::string value = text("LEEWAY_NCCL_TIMEOUT"); !value.empty()) {
+  if (const std::string value = value_of(variable, "LEEWAY_NCCL_TIMEOUT"); !value.empty()) {
     const auto timeout = seconds_of(value);
     if (!timeout) return wrong("LEEWAY_NCCL_TIMEOUT", value.c_str(), "a number of seconds above 0");
     out.timeout = *timeout;
   }
-  if (const std::string value = text("LEEWAY_NCCL_STAGING"); !value.empty()) {
+  if (const std::string value = value_of(variable, "LEEWAY_NCCL_STAGING"); !value.empty()) {
     constexpr std::size_t kMost = 4096;
     const auto mib = number_of<std::size_t>(value);
     if (!mib || *mib < 1 || *mib > kMost)
       return wrong("LEEWAY_NCCL_STAGING", value.c_str(), "a number of MiB from 1 to 4096");
     out.staging_mib = *mib;
   }
-  if (const std::string value = text("LEEWAY_NCCL_SMS"); !value.empty()) {
+  if (const std::string value = value_of(variable, "LEEWAY_NCCL_SMS"); !value.empty()) {
     constexpr unsigned kMost = 1024;
     const auto number = number_of<unsigned>(value);
     if (!number || *number < 1 || *number > kMost)
       return wrong("LEEWAY_NCCL_SMS", value.c_str(), "a number of multiprocessors from 1 to 1024");
     out.multiprocessors = *number;
   }
-  out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
-  out.policy = text("LEEWAY_NCCL_POLICY");
-  out.trace = text("LEEWAY_NCCL_TRACE");
+  out.join_timeout_given = !value_of(variable, "LEEWAY_JOIN_TIMEOUT_MS").empty();
+  out.policy = value_of(variable, "LEEWAY_NCCL_POLICY");
+  out.trace = value_of(variable, "LEEWAY_NCCL_TRACE");
   return read_switch(variable, "LEEWAY_NCCL_SEAL", out.seal);
 }
 
 Status read_nccls(const Settings::Lookup& variable, Settings& out) {
-  const auto text = [&](const char* name) {
-    const char* const value = variable(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  out.interfaces = text("NCCL_SOCKET_IFNAME");
-  out.meeting_place = text("NCCL_COMM_ID");
-  if (const std::string value = text("NCCL_SOCKET_FAMILY"); !value.empty()) {
+  out.interfaces = value_of(variable, "NCCL_SOCKET_IFNAME");
+  out.meeting_place = value_of(variable, "NCCL_COMM_ID");
+  if (const std::string value = value_of(variable, "NCCL_SOCKET_FAMILY"); !value.empty()) {
     if (value != "AF_INET" && value != "AF_INET6")
       return wrong("NCCL_SOCKET_FAMILY", value.c_str(), "AF_INET or AF_INET6");
     out.family = value == "AF_INET" ? Settings::Family::v4 : Settings::Family::v6;

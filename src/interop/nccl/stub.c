@@ -21,11 +21,9 @@ static const struct leeway_nccl_functions* library(void) {
 
 #else
 
-#include <dlfcn.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "interop/nccl/open_beside.h"
 
 enum { kSystemError = 2 };
 
@@ -54,18 +52,8 @@ static const struct leeway_nccl_functions failed_functions = {
 };
 
 static const struct leeway_nccl_functions* open_library(void) {
-  static const char name[] = "libleeway_nccl.so.0";
-  static const int mode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND | RTLD_NODELETE;
-  Dl_info self;
-  char* path = NULL;
-  const char* slash = NULL;
-  if (dladdr(&failed_functions, &self) != 0) slash = strrchr(self.dli_fname, '/');
-  if (slash != NULL &&
-      asprintf(&path, "%.*s%s", (int)(slash + 1 - self.dli_fname), self.dli_fname, name) < 0)
-    path = NULL;
-  void* const opened = dlopen(path != NULL ? path : name, mode);
-  free(path);
-  const void* const found = opened != NULL ? dlsym(opened, "leeway_nccl_functions_0") : NULL;
+  const void* const found =
+      open_beside(&failed_functions, "libleeway_nccl.so.0", "leeway_nccl_functions_0");
   if (found != NULL) return found;
   fprintf(stderr,
           "libnccl.so.2 of Leeway: %s. It must lie beside this file, and what `ldd` names missing "

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/hex_text.h"
 #include "base/network_address.h"
 
 namespace leeway::nccl {
@@ -34,16 +35,6 @@ constexpr std::size_t kSecretAt = 28;
 constexpr std::size_t kAddressesAt = 60;
 constexpr std::size_t kChecksumAt = 124;
 static_assert(kChecksumAt + 4 == sizeof(leeway_nccl_id));
-
-std::string hexadecimal(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
 
 std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
   return crc32c(std::as_bytes(bytes.first(kChecksumAt)));
@@ -109,11 +100,11 @@ bool UniqueId::has_secret() const {
 }
 
 std::string UniqueId::name() const {
-  return hexadecimal(nonce);
+  return hex_text(std::as_bytes(std::span(nonce)));
 }
 
 std::string UniqueId::secret_text() const {
-  return hexadecimal(secret);
+  return hex_text(std::as_bytes(std::span(secret)));
 }
 
 std::vector<std::string> UniqueId::places() const {

@@ -26,35 +26,18 @@ static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
 
 #else
 
-#include <dlfcn.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "interop/nccl/open_beside.h"
 
 enum { kLevelWarn = 2 };
 static const unsigned long kNetwork = 0x10; /* NCCL_NET, of messages */
 
-/* `folder` ends with a slash, or is empty. Returns null if it is not there; dlerror() says why. */
-static void* open_in(int length, const char* folder, const char* name) {
-  char* path = NULL;
-  if (asprintf(&path, "%.*s%s", length, folder, name) < 0) return NULL;
-  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND | RTLD_NODELETE);
-  free(path);
-  return opened;
-}
-
 /* Opens the library where installation puts it, seen from this file; else beside this file. */
 static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) {
-  Dl_info self;
-  const char* folder = "";
-  const char* slash = NULL;
-  if (dladdr(kName, &self) != 0) slash = strrchr(self.dli_fname, '/');
-  if (slash != NULL) folder = self.dli_fname;
-  const int length = slash != NULL ? (int)(slash + 1 - folder) : 0;
-  void* opened = open_in(length, folder, "leeway/nccl/libleeway_nccl.so.0");
-  if (opened == NULL) opened = open_in(length, folder, "libleeway_nccl.so.0");
-  const void* const found = opened != NULL ? dlsym(opened, "leeway_nccl_net_functions_0") : NULL;
+  static const char symbol[] = "leeway_nccl_net_functions_0";
+  const void* found = open_beside(kName, "leeway/nccl/libleeway_nccl.so.0", symbol);
+  if (found == NULL) found = open_beside(kName, "libleeway_nccl.so.0", symbol);
   if (found != NULL) return found;
   if (logger != NULL) {
     logger(kLevelWarn, kNetwork, __FILE__, __LINE__,

@@ -20,32 +20,6 @@ Result<std::shared_ptr<Rendezvous>> Reach::store() {
   return store_ = std::move(*client);
 }
 
-Status Reach::put(std::string_view key, ByteSpan value) {
-  const auto store = this->store();
-  return store.ok() ? (*store)->put(key, value) : store.status();
-}
-
-Result<std::vector<std::byte>> Reach::get(std::string_view key, Duration patience) {
-  const auto store = this->store();
-  if (!store.ok()) return store.status();
-  return (*store)->get(key, patience);
-}
-
-Status Reach::put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) {
-  const auto store = this->store();
-  return store.ok() ? (*store)->put_briefly(key, value, lifetime) : store.status();
-}
-
-Status Reach::erase(std::string_view key) {
-  const auto store = this->store();
-  return store.ok() ? (*store)->erase(key) : store.status();
-}
-
-Status Reach::get_each(std::span<const std::string> keys, Duration patience, const Taker& take) {
-  const auto store = this->store();
-  return store.ok() ? (*store)->get_each(keys, patience, take) : store.status();
-}
-
 Duration Reach::round_trip() const {
   const std::lock_guard lock(mutex_);
   return store_ == nullptr ? Duration(0) : store_->round_trip();

@@ -22,7 +22,6 @@ LatencyWindow::LatencyWindow(std::uint32_t steps, std::uint32_t micro_batches)
 
 void LatencyWindow::clear() {
   steps_ = 0;
-  imputed_ = 0;
   turn_ = 0;
   computed_ns_.clear();
   completed_ns_.clear();
@@ -48,9 +47,7 @@ LatencyTable LatencyWindow::table() {
   LEEWAY_ASSERT(full());
   if (completed_ns_.empty()) return {};
   for (std::int64_t& latency : ns_) {
-    if (latency >= 0) continue;
-    latency = next_completed(latency == kNotRun ? -1 : kNotRun - latency);
-    ++imputed_;
+    if (latency < 0) latency = next_completed(latency == kNotRun ? -1 : kNotRun - latency);
   }
   return {ns_, micro_batches_, computed_ns_};
 }

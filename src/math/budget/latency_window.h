@@ -39,8 +39,6 @@ class LatencyWindow {
   // Imputes the unknown latencies, and returns all latencies of the full window; they stay until
   // the window is cleared. Returns an empty table if nothing was completed in any step.
   LatencyTable table();
-  // Number of imputed latencies in table().
-  std::uint32_t imputed() const { return imputed_; }
 
  private:
   std::int64_t next_completed(std::int64_t above_ns);
@@ -48,7 +46,6 @@ class LatencyWindow {
   std::uint32_t steps_max_;
   std::uint32_t micro_batches_;
   std::uint32_t steps_ = 0;
-  std::uint32_t imputed_ = 0;
   std::size_t turn_ = 0;          // index into completed_ns_
   std::vector<std::int64_t> ns_;  // [step][micro-batch]; below 0 if unknown
   // [step] compute time until the step ended, for whatever reason.

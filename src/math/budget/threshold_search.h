@@ -77,14 +77,12 @@ class ThresholdSearch {
  public:
   explicit ThresholdSearch(const ThresholdSearchOptions& options = {});
 
-  const ThresholdSearchOptions& options() const { return options_; }
-
   // Forgets everything added.
   void reset();
 
   // First round. `wall`: time from the start of the window's first step to the start of the step
   // after its last. It counts as no shorter than the compute time of the slowest ranks. `latencies`
-  // holds options().steps steps.
+  // holds ThresholdSearchOptions::steps steps.
   void add_bounds(const LatencyTable& latencies, Duration wall);
   std::span<std::int64_t> bounds() { return bounds_; }
 
@@ -97,7 +95,8 @@ class ThresholdSearch {
   // or took time, returns a threshold of 0, which is not worthwhile.
   ThresholdChoice choose() const;
 
-  // Returns the effect that the candidate would have had; candidate < options().candidates.
+  // Returns the effect that the candidate would have had; candidate <
+  // ThresholdSearchOptions::candidates.
   ThresholdChoice evaluate(std::uint32_t candidate) const;
 
   // Time per step that synchronous steps spend beyond their slowest rank's compute time, as a mean
@@ -130,11 +129,5 @@ class ThresholdSearch {
   // step.
   std::vector<double> sums_;
 };
-
-// Searches with all ranks' latencies in one place: [rank][step][micro-batch].
-ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
-                               std::uint32_t micro_batches, Duration wall,
-                               const ThresholdSearchOptions& options = {},
-                               std::optional<std::uint32_t> stop_share_1024 = std::nullopt);
 
 }  // namespace leeway::budget

@@ -17,11 +17,6 @@ double tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-// ln Phi(z).
-double log_below(double z) {
-  return z < 0.0 ? std::log(tail(-z)) : std::log1p(-tail(z));
-}
-
 // z with tail(z) = probability, 0 < probability < 1, by bisection.
 double tail_quantile(double probability) {
   double low = -kFar;
@@ -41,20 +36,6 @@ double gumbel_largest_normal(std::uint32_t n) {
   constexpr double kEuler = std::numbers::egamma;
   return (1.0 - kEuler) * tail_quantile(1.0 / n) +
          kEuler * tail_quantile(1.0 / (std::numbers::e * n));
-}
-
-// The integral of x n phi(x) Phi(x)^(n-1). The trapezoidal rule converges exponentially on such a
-// function: a step of 1/32 is far below its width for every n.
-double exact_largest_normal(std::uint32_t n) {
-  LEEWAY_ASSERT(n >= 1);
-  constexpr double kStep = 1.0 / 32;
-  constexpr int kSteps = 12 * 32;  // either side
-  double sum = 0.0;
-  for (int i = -kSteps; i <= kSteps; ++i) {
-    const double x = i * kStep;
-    sum += x * std::exp(-0.5 * x * x + (n - 1.0) * log_below(x));
-  }
-  return sum * kStep * n / std::sqrt(2.0 * std::numbers::pi);
 }
 
 double TimingModel::slowest_s() const {

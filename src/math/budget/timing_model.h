@@ -10,10 +10,9 @@
 namespace leeway::budget {
 
 // Mean of the largest of n >= 1 independent standard normal variables: Gumbel's approximation
-//   B_n = (1 - g) q(1 - 1/n) + g q(1 - 1/(e n)),  q the normal quantile, g Euler's constant
-// (0 for n = 1), and the exact value by quadrature, to 1e-9 up to n = 10^6.
+//   B_n = (1 - g) q(1 - 1/n) + g q(1 - 1/(e n)),  q the normal quantile, g Euler's constant,
+// 0 for n = 1.
 double gumbel_largest_normal(std::uint32_t n);
-double exact_largest_normal(std::uint32_t n);
 
 // Times in seconds.
 struct ThresholdPrediction {

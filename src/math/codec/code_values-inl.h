@@ -12,14 +12,7 @@
 
 #include "codec/minifloat.h"
 #include "codec/scaled_vectors-inl.h"
-
-// Processors with AVX2 have F16C.
-#undef LEEWAY_HALF_INSTRUCTIONS
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-#define LEEWAY_HALF_INSTRUCTIONS 1
-#else
-#define LEEWAY_HALF_INSTRUCTIONS 0
-#endif
+#include "codec/sixteen_bits-inl.h"
 
 #if LEEWAY_SCALED_VECTORS
 HWY_BEFORE_NAMESPACE();
@@ -40,7 +33,7 @@ struct ByteCodes {
   static constexpr int kMagnitudeBits = element.code_bits - 1;
   static constexpr std::uint16_t kMagnitude = (1 << kMagnitudeBits) - 1;
 
-#if LEEWAY_HALF_INSTRUCTIONS
+#if LEEWAY_HARDWARE_HALF
   static HWY_INLINE hn::Vec<Shorts> halves(hn::Vec<Shorts> codes) {
     const Shorts d;
     const hn::RebindToSigned<Shorts> ds;

@@ -10,6 +10,7 @@
 #include "codec/float_mode.h"
 #include "codec/rotation.h"
 #include "codec/scaled.h"
+#include "codec/scaled_layout.h"
 #include "codec/sparse.h"
 #include "codec/stochastic_floats.h"
 

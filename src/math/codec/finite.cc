@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "base/contracts.h"
+#include "codec/load_store.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/finite.cc"
@@ -42,8 +42,7 @@ bool finite_floats(const std::byte* values, std::size_t bytes) {
   }
   bool finite = hn::AllFalse(d, hn::IsNaN(hn::Or(odd0, odd1)));
   for (; at < bytes; at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, values + at, sizeof(value));
+    const auto value = load<float>(values + at);
     finite &= value - value == 0.0f;
   }
   return finite;
@@ -66,8 +65,7 @@ template <typename Word>
 bool none_has(Word exponent, ByteSpan values) {
   bool any = false;
   for (std::size_t at = 0; at < values.size(); at += sizeof(Word)) {
-    Word word;
-    std::memcpy(&word, values.data() + at, sizeof(word));
+    const auto word = load<Word>(values.data() + at);
     any |= (word & exponent) == exponent;
   }
   return !any;

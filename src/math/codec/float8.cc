@@ -1,8 +1,6 @@
 // Encoding rounds whole vectors (minifloat-inl.h); decoding looks up one element at a time.
 #include "codec/float8.h"
 
-#include <array>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/float8.cc"
 #include <hwy/foreach_target.h>
@@ -66,15 +64,6 @@ namespace leeway::codec {
 namespace {
 
 HWY_EXPORT(encode_float8_kernel);
-
-constexpr std::array<float, 256> float8_values(const Minifloat& element) {
-  std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code)
-    values[static_cast<std::size_t>(code)] = decode(element, code);
-  return values;
-}
-constexpr std::array<float, 256> kValuesE4M3 = float8_values(kE4M3);
-constexpr std::array<float, 256> kValuesE5M2 = float8_values(kE5M2);
 
 }  // namespace
 

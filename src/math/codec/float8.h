@@ -2,6 +2,7 @@
 // which scale their elements, are of the block-scaled family: scaled.h.)
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,16 @@ constexpr float float_from_f8(F8E4M3 value) {
 constexpr float float_from_f8(F8E5M2 value) {
   return decode(kE5M2, value.bits);
 }
+
+// The values of all codes.
+constexpr std::array<float, 256> float8_values(const Minifloat& element) {
+  std::array<float, 256> values{};
+  for (int code = 0; code < 256; ++code)
+    values[static_cast<std::size_t>(code)] = decode(element, code);
+  return values;
+}
+inline constexpr std::array<float, 256> kValuesE4M3 = float8_values(kE4M3);
+inline constexpr std::array<float, 256> kValuesE5M2 = float8_values(kE5M2);
 
 // DataType::f8e4m3 or f8e5m2; a byte an element.
 void encode_float8(DataType type, std::span<const float> in, std::byte* out);

@@ -4,9 +4,9 @@
 #include "codec/float_kernels.h"
 
 #include <array>
-#include <cstring>
 
 #include "codec/element.h"
+#include "codec/load_store.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/float_kernels.cc"
@@ -48,11 +48,7 @@ struct Fp32 {
   static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
     return load_unaligned(Floats(), from);
   }
-  static HWY_INLINE float read_one(const std::byte* from) {
-    float value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-  }
+  static HWY_INLINE float read_one(const std::byte* from) { return load<float>(from); }
 };
 
 struct Fp16 {
@@ -85,13 +81,10 @@ struct Fp16 {
   }
 
   static HWY_INLINE float read_one(const std::byte* from) {
-    Half half;
-    std::memcpy(&half, from, sizeof(half));
-    return float_from_half(half);
+    return float_from_half(load<Half>(from));
   }
   static HWY_INLINE void write_one(float value, std::byte* to) {
-    const Half half = half_from_float(value);
-    std::memcpy(to, &half, sizeof(half));
+    store(to, half_from_float(value));
   }
 };
 
@@ -111,13 +104,10 @@ struct Bf16 {
     store_half_words(hn::IfThenElse(is_nan, quiet, rounded), to);
   }
   static HWY_INLINE float read_one(const std::byte* from) {
-    BFloat16 value;
-    std::memcpy(&value, from, sizeof(value));
-    return float_from_bfloat16(value);
+    return float_from_bfloat16(load<BFloat16>(from));
   }
   static HWY_INLINE void write_one(float value, std::byte* to) {
-    const BFloat16 encoded = bfloat16_from_float(value);
-    std::memcpy(to, &encoded, sizeof(encoded));
+    store(to, bfloat16_from_float(value));
   }
 };
 

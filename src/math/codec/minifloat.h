@@ -123,19 +123,8 @@ constexpr float decode(const Minifloat& format, int code) {
   return std::bit_cast<float>(sign | bits);
 }
 
-// E8M0: code s is 2^(s - 127), 0xFF is NaN. The largest power of two <= value, and the smallest >=
-// value; value > 0 and finite.
-constexpr int e8m0_floor(float value) {
-  return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23 &
-                          0xFF);  // subnormals: 0, the smallest there is
-}
-constexpr int e8m0_ceil(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
-  const int field = static_cast<int>(bits >> 23);
-  if (field == 0) return bits > 0x400000 ? 1 : 0;  // 2^-127 is the subnormal 0x400000
-  return field + ((bits & 0x7FFFFF) != 0 ? 1 : 0);
-}
-// 2^(code - 127), exact also for code 0, whose value is subnormal; 0xFF gives NaN.
+// The value of an E8M0 code: 2^(code - 127), exact also for code 0, whose value is subnormal; 0xFF
+// gives NaN.
 constexpr float e8m0_value(int code) {
   if (code == 0xFF) return std::bit_cast<float>(0x7FC00000u);
   return std::bit_cast<float>(code == 0 ? 0x400000u : static_cast<std::uint32_t>(code) << 23);

@@ -1,7 +1,8 @@
-// The limit that replaces a packet's measured maximum where one scale spans the packet: the
+// A packet's measured maximum, and the limit that replaces it where one scale spans the packet: the
 // caller's bound, or ACIQ's clip.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -13,6 +14,14 @@
 #include "codec/element.h"
 
 namespace leeway::codec {
+
+// Returns the largest magnitude, as float bits. It is that of a NaN if there is one.
+inline std::uint32_t largest_magnitude(std::span<const float> values) {
+  std::uint32_t largest = 0;
+  for (const float value : values)
+    largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu);
+  return largest;
+}
 
 // ACIQ's optimum for 8 bits and a Laplace distribution, in units of its mean magnitude (arXiv
 // 1810.05723).

@@ -39,7 +39,7 @@ constexpr PhiloxCounter random_counter(const Place& place, std::uint32_t stream,
 inline std::array<std::uint8_t, 16> random_bytes(const Place& place, std::uint32_t stream,
                                                  std::uint64_t block, std::uint32_t draw = 0) {
   const PhiloxCounter words =
-      philox<10>(random_counter(place, stream, block, draw), philox_key(place.seed));
+      philox(random_counter(place, stream, block, draw), philox_key(place.seed));
   std::array<std::uint8_t, 16> bytes{};
   for (std::size_t j = 0; j < bytes.size(); ++j)
     bytes[j] = static_cast<std::uint8_t>(words[j / 4] >> (8 * (j % 4)));

@@ -14,6 +14,7 @@
 #include "codec/finite.h"
 #include "codec/float8.h"
 #include "codec/float_kernels.h"
+#include "codec/load_store.h"
 #include "codec/weighted_sum.h"
 
 namespace leeway::codec {
@@ -22,17 +23,6 @@ namespace {
 // Elements reduced at a time: two buffers of this size stay within the first-level cache.
 constexpr std::size_t kBlockElements = 1024;
 using FloatBlock = std::array<float, kBlockElements>;
-
-template <typename T>
-T load(const std::byte* from, std::size_t i) {
-  T value;
-  std::memcpy(&value, from + i * sizeof(T), sizeof(T));
-  return value;
-}
-template <typename T>
-void store(T value, std::byte* to, std::size_t i) {
-  std::memcpy(to + i * sizeof(T), &value, sizeof(T));
-}
 
 // The type in which integers wrap: unsigned, because signed overflow is undefined, and no narrower
 // than unsigned int, because shorts would be promoted to int.
@@ -103,7 +93,7 @@ struct Plain {
   template <typename Op>
   static void fold(const std::byte* from, std::span<T> result) {
     for (std::size_t i = 0; i < result.size(); ++i)
-      result[i] = Op::apply(result[i], load<T>(from, i));
+      result[i] = Op::apply(result[i], load<T>(from + i * sizeof(T)));
   }
   static void write(std::span<const T> values, std::byte* to) {
     std::memcpy(to, values.data(), values.size_bytes());
@@ -240,17 +230,17 @@ ReduceOp of_truths(ReduceOp op) {
 
 template <typename T>
 void multiply_integers(T factor, ByteSpan in, std::byte* out) {
-  for (std::size_t i = 0; i < in.size() / sizeof(T); ++i)
-    store(Product::apply(factor, load<T>(in.data(), i)), out, i);
+  for (std::size_t at = 0; at + sizeof(T) <= in.size(); at += sizeof(T))
+    store(out + at, Product::apply(factor, load<T>(in.data() + at)));
 }
 
 void sum_doubles(std::span<const std::byte* const> inputs, std::span<const double> scales,
                  std::byte* out, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    double sum = inputs.empty() ? 0.0 : scales[0] * load<double>(inputs[0], i);
+  for (std::size_t at = 0; at < count * sizeof(double); at += sizeof(double)) {
+    double sum = inputs.empty() ? 0.0 : scales[0] * load<double>(inputs[0] + at);
     for (std::size_t j = 1; j < inputs.size(); ++j)
-      sum = sum + scales[j] * load<double>(inputs[j], i);
-    store(sum, out, i);
+      sum = sum + scales[j] * load<double>(inputs[j] + at);
+    store(out + at, sum);
   }
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::size_t kSignGroup = 128;  // elements whose signs are the 
 constexpr PhiloxCounter signs_of_group(const Place& place, std::uint64_t group) {
   Place shared = place;
   shared.source = 0;
-  return philox<10>(random_counter(shared, kRotationStream, group), philox_key(place.seed));
+  return philox(random_counter(shared, kRotationStream, group), philox_key(place.seed));
 }
 
 // 1/sqrt(length) of a power of two: exact for even powers, else the float next to it.

@@ -14,8 +14,6 @@
 
 namespace leeway::codec {
 
-bool is_scaled(Codec codec);
-
 // Lengths are the caller's duty, as is the floating-point mode (float_mode.h).
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);

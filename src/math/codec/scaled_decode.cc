@@ -5,6 +5,7 @@
 
 #include "base/contracts.h"
 #include "codec/block_scale.h"
+#include "codec/load_store.h"
 #include "codec/scaled.h"
 #include "codec/scaled_layout.h"
 
@@ -115,18 +116,11 @@ class Decoder {
   }
 
  private:
-  template <typename T>
-  T load(std::size_t at) const {
-    T value;
-    std::memcpy(&value, in_ + at, sizeof(value));
-    return value;
-  }
-
   void read_factors(float scale) {
     const std::byte* stored = in_ + format_.header_bytes;
     switch (layout_.block_scale) {
       case ScaleKind::none:
-        factors_[0] = scale * (load<float>(0) / static_cast<float>(format_.options.draws));
+        factors_[0] = scale * (load<float>(in_) / static_cast<float>(format_.options.draws));
         return;
       case ScaleKind::float32:
         return float_factors(stored, blocks_, scale, factors_.data());
@@ -134,8 +128,8 @@ class Decoder {
         return byte_factors(PowerOfTwoScale(), stored, blocks_, scale, factors_.data());
       default: {
         const bool tensor_engine = layout_.packet_scale == ScaleKind::tensor_engine;
-        const float packet = tensor_engine ? 1.0f / te_encode_scale(load<float>(0))
-                                           : e8m0_value(load<std::uint8_t>(0));
+        const float packet = tensor_engine ? 1.0f / te_encode_scale(load<float>(in_))
+                                           : e8m0_value(load<std::uint8_t>(in_));
         return byte_factors(E4m3Scale{packet}, stored, blocks_, scale, factors_.data());
       }
     }

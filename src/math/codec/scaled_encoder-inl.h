@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -18,6 +17,7 @@
 #include "codec/block_scale.h"
 #include "codec/block_scales-inl.h"
 #include "codec/element.h"
+#include "codec/load_store.h"
 #include "codec/packet_limit.h"
 #include "codec/scaled.h"
 #include "codec/scaled_codes-inl.h"
@@ -77,11 +77,6 @@ class Encoder {
     return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale);
   }
 
-  template <typename Stored>
-  void store(std::size_t at, Stored value) {
-    std::memcpy(out_ + at, &value, sizeof(value));
-  }
-
   // Returns whether a block may be blank.
   bool write_scales() {
     switch (layout_.block_scale) {
@@ -104,7 +99,7 @@ class Encoder {
   bool write_packet_scale() {
     const std::uint32_t amax = packet_limit(format_.options, in_, largest_magnitude(in_, ahead_));
     const BlockScale<float> scale = float_scale(layout_.element, amax, format_.stochastic());
-    store(0, scale.stored);
+    store(out_, scale.stored);
     inverses_[0] = scale.inverse;
     rests_[0] = scale.rest;
     any_rest_ = scale.rest != 0.0f;
@@ -116,7 +111,7 @@ class Encoder {
     for (std::size_t b = 0; b < blocks_; ++b) {
       const BlockScale<float> scale =
           float_scale(layout_.element, maxima_[b], format_.stochastic());
-      store(b * sizeof(float), scale.stored);
+      store(out_ + b * sizeof(float), scale.stored);
       inverses_[b] = scale.inverse;
       rests_[b] = scale.rest;
       any_rest_ |= scale.rest != 0.0f;
@@ -132,13 +127,13 @@ class Encoder {
     const std::uint32_t amax = largest_finite_block();
     std::byte* stored = out_ + format_.header_bytes;
     if (layout_.packet_scale == ScaleKind::tensor_engine) {
-      store(0, std::bit_cast<float>(amax));
+      store(out_, std::bit_cast<float>(amax));
       const TensorEngineRule<stochastic> rule{te_encode_scale(std::bit_cast<float>(amax))};
       return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data(),
                                          rests_.data());
     }
     const int code = nvfp4_packet_code(amax);
-    store(0, static_cast<std::uint8_t>(code));
+    store(out_, static_cast<std::uint8_t>(code));
     const Nvfp4Rule<stochastic> rule{e8m0_value(254 - code)};
     any_rest_ = rule.kHasRests;
     return HWY_NAMESPACE::write_scales(rule, maxima_.data(), blocks_, stored, inverses_.data(),

@@ -59,6 +59,11 @@ constexpr ScaledLayout scaled_layout(Codec codec) {
   }
 }
 
+// Returns whether the codec is of the block-scaled family.
+constexpr bool is_scaled(Codec codec) {
+  return scaled_layout(codec).element.code_bits != 0;
+}
+
 // Returns whether quotients that are rounded to nearest have rests (block_scale.h). They do if
 // scales are no powers of two, and no other library's order of operations decides the bits.
 constexpr bool has_rests(const ScaledLayout& layout) {

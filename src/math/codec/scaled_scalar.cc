@@ -1,10 +1,10 @@
 // The block-scaled formats element by element: the definition.
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "codec/block_scale.h"
+#include "codec/load_store.h"
 #include "codec/packet_limit.h"
 #include "codec/random_bytes.h"
 #include "codec/scaled.h"
@@ -13,28 +13,10 @@
 namespace leeway::codec::scalar {
 namespace {
 
-std::uint32_t largest_magnitude(std::span<const float> values) {
-  std::uint32_t largest = 0;
-  for (const float value : values)
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu);
-  return largest;
-}
-
 std::span<const float> nth_block(std::span<const float> values, std::size_t block,
                                  std::size_t nth) {
   const std::size_t begin = nth * block;
   return values.subspan(begin, std::min(block, values.size() - begin));
-}
-
-template <typename T>
-void store(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof(value));
-}
-template <typename T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(value));
-  return value;
 }
 
 // ---- scales ----

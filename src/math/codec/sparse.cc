@@ -16,7 +16,10 @@
 #include <limits>
 
 #include "base/contracts.h"
+#include "codec/float8.h"
+#include "codec/load_store.h"
 #include "codec/minifloat.h"
+#include "codec/packet_limit.h"
 #include "codec/random_bytes.h"
 #include "codec/sampling.h"
 #include "codec/sparse_kernels.h"
@@ -131,16 +134,10 @@ void select(const Format& format, std::span<const float> in, const Place& place,
   }
 }
 
-std::uint32_t largest_bits(std::span<const float> values) {
-  std::uint32_t most = 0;
-  for (const float x : values) most = std::max(most, std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF);
-  return most;
-}
-
 // Returns the smallest float scale that does not clip. Returns NaN if values to send exceed the
 // range of float, which x / p does where a group's magnitudes add up to more.
 float scale_for(std::uint32_t largest_sent) {
-  if (largest_sent >= 0x7F800000) return std::numeric_limits<float>::quiet_NaN();
+  if (largest_sent >= kInfinityBits) return std::numeric_limits<float>::quiet_NaN();
   const double sent = std::bit_cast<float>(largest_sent);
   const double most = largest(kE4M3);
   const auto scale = static_cast<float>(sent / most);
@@ -166,17 +163,6 @@ void write_blocks(const Format& format, const Selection& selection, std::size_t 
   }
 }
 
-void store_scale(float scale, std::byte* out) {
-  std::memcpy(out, &scale, sizeof(scale));
-}
-
-constexpr std::array<float, 256> kDecoded = [] {
-  std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code)
-    values[static_cast<std::size_t>(code)] = decode(kE4M3, code);
-  return values;
-}();
-
 // sum += factor * value for the kept elements of a block of sum.size() elements, or fewer at the
 // end of a packet. Bits beyond the codes that there are, or beyond the end, mean nothing.
 void accumulate_block(const Format& format, const std::byte* in, float factor,
@@ -184,13 +170,12 @@ void accumulate_block(const Format& format, const std::byte* in, float factor,
   const std::byte* code = in + format.block_elements / 8;
   const std::byte* const codes_end = in + format.block_bytes;
   for (std::size_t first = 0; first < sum.size(); first += kWordElements) {
-    std::uint32_t kept = 0;
-    std::memcpy(&kept, in + first / 8, sizeof(kept));
+    auto kept = load<std::uint32_t>(in + first / 8);
     const std::size_t left = sum.size() - first;
     if (left < kWordElements) kept &= (1u << left) - 1;
     for (; kept != 0 && code != codes_end; kept &= kept - 1) {
       float& element = sum[first + static_cast<std::size_t>(std::countr_zero(kept))];
-      element = element + factor * kDecoded[static_cast<std::size_t>(*code++)];
+      element = element + factor * kValuesE4M3[static_cast<std::size_t>(*code++)];
     }
   }
 }
@@ -201,24 +186,24 @@ void encode_sparse(const Format& format, std::span<const float> in, const Place&
                    std::byte* out) {
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
   std::memset(out, 0, format.encoded_bytes(in.size()));
-  if (largest_bits(in) >= 0x7F800000)
-    return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
+  if (largest_magnitude(in) >= kInfinityBits)
+    return store(out, std::numeric_limits<float>::quiet_NaN());
   const std::size_t blocks = format.blocks(in.size());
   const std::size_t padded = blocks * format.block_elements;
   Selection selection;
   std::fill_n(selection.bitmap.begin(), padded / kWordElements, 0u);
   select(format, in, place, selection);
   if (selection.count == 0) return;
-  const float scale = scale_for(largest_bits(std::span(selection.sent).first(selection.count)));
-  store_scale(scale, out);
+  const float scale =
+      scale_for(largest_magnitude(std::span(selection.sent).first(selection.count)));
+  store(out, scale);
   if (std::isnan(scale)) return;
   write_blocks(format, selection, blocks, scale, out + kScaleBytes);
 }
 
 void accumulate_sparse(const Format& format, const std::byte* in, float scale,
                        std::span<float> sum) {
-  float packet_scale = 0;
-  std::memcpy(&packet_scale, in, sizeof(packet_scale));
+  const auto packet_scale = load<float>(in);
   const float factor = scale * packet_scale;
   if (!std::isfinite(packet_scale)) {  // every element becomes NaN, also those that were not sent
     for (float& element : sum) element = element + factor * 0.0f;

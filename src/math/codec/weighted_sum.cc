@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "base/contracts.h"
+#include "codec/load_store.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/weighted_sum.cc"
@@ -38,8 +38,7 @@ HWY_INLINE hn::Vec<Floats> scaled(const std::byte* from, hn::Vec<Floats> scale) 
 
 template <bool unit>
 HWY_INLINE float scaled_one(const std::byte* from, float scale) {
-  float value;
-  std::memcpy(&value, from, sizeof(value));
+  const auto value = load<float>(from);
   return unit ? value : scale * value;
 }
 
@@ -80,7 +79,7 @@ bool sum_as(std::span<const std::byte* const> inputs, std::span<const float> sca
     for (std::size_t j = 1; j < inputs.size(); ++j) {
       sum = sum + scaled_one<unit>(inputs[j] + at, scales[j]);
     }
-    std::memcpy(out.data() + at, &sum, sizeof(sum));
+    store(out.data() + at, sum);
     if constexpr (checked) finite &= sum - sum == 0.0f;
   }
   return finite;

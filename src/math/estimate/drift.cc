@@ -1,7 +1,5 @@
 #include "estimate/drift.h"
 
-#include <cmath>
-
 namespace leeway::estimate {
 
 double DriftFactors::of(double step_variance, double step_mean_square) const {
@@ -21,38 +19,8 @@ DriftModel independent_drift(double p) {
           .age_mean = p / q};
 }
 
-// P(A >= k) = p (1-r)^(k-1) for k >= 1, where r = 1/burst is the chance that a bad link recovers.
-// Then E[A] = p/r, E[A^2] = p(2-r)/r^2, E min(A,B) = p^2/(r(2-r)) and P(A = B >= 1) = p^2 r/(2-r).
-DriftModel burst_drift(double p, double burst) {
-  const double r = 1.0 / burst;
-  const double age = p * burst;
-  const double age_square = p * (2.0 - r) / (r * r);
-  const double good = 1.0 - p;
-  return {.differ = 1.0 - good * good - p * p * r / (2.0 - r),
-          .pair = {.variance = 2.0 * (age - p * p / (r * (2.0 - r))),
-                   .mean = 2.0 * (age_square - age * age)},
-          .owner = {.variance = age, .mean = age_square},
-          .age_mean = age};
-}
-
 double pair_drift_from_gap(double p, double gap_mean_square) {
   return 2.0 * p / (1.0 + p) * gap_mean_square;
-}
-
-// Renewal: a copy's age runs 0, 1, ..., and returns to 0 by an arrival or, at age_max, by the
-// refresh. Cycles last (1-p^C)/(1-p) broadcasts on average and end in a refresh with probability
-// p^C.
-double refresh_rate(double p, std::uint32_t age_max) {
-  const double capped = std::pow(p, age_max);
-  return (1.0 - p) * capped / (1.0 - capped);
-}
-
-double oldest_age(double p, double blocks, double broadcasts) {
-  return std::log(blocks * broadcasts) / -std::log(p);
-}
-
-double delta_broadcast_growth(double p, double step_variance, double step_mean_square) {
-  return 2.0 * p * (1.0 - p) * (step_variance + step_mean_square);
 }
 
 }  // namespace leeway::estimate

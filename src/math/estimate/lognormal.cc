@@ -48,20 +48,6 @@ double below(double z) {
   return tail(-z);
 }
 
-// e^(z^2/2) tail(z), z >= 0, without overflow: asymptotic series where the factors leave range.
-double scaled_tail(double z) {
-  if (z < 20.0) return std::exp(0.5 * z * z) * tail(z);
-  const double w = 1.0 / (z * z);
-  return (1.0 - w * (1.0 - 3.0 * w)) / (z * std::sqrt(2.0 * std::numbers::pi));
-}
-
-// Mean relative error of rounding a significand with density 1/x: 2^-M/4 times E[1/x] = 1/(2 ln 2).
-// With no mantissa the halfway point is 3/2 and not the geometric mean: 2 log2(3) - 3.
-double rounding_error(int mantissa_bits) {
-  if (mantissa_bits == 0) return 2.0 * std::log2(3.0) - 3.0;
-  return std::ldexp(1.0, -mantissa_bits) / (8.0 * ln2);
-}
-
 }  // namespace
 
 void LognormalFit::add(std::span<const float> values) {
@@ -92,29 +78,6 @@ double LognormalFit::sigma_log2() const {
 double LognormalFit::mean_square() const {
   const double finite = nonzero() + zeros();
   return finite > 0.0 ? sums_[kSquare] / finite : 0.0;
-}
-
-// Between -E and E (in standard deviations +-z) the error is the rounding error. Below, all is lost
-// (1). Above, x becomes 2^E and the error is 1 - 2^E/x, whose second part integrates to the last
-// term.
-double relative_error(FloatSplit split, double sigma_log2) {
-  LEEWAY_ASSERT(split.exponent_bits >= 1 && split.exponent_bits <= 8 && split.mantissa_bits >= 0);
-  const double rounding = rounding_error(split.mantissa_bits);
-  if (!(sigma_log2 > 0.0)) return rounding;
-  const double range = std::ldexp(1.0, split.exponent_bits - 1);
-  const double z = range / sigma_log2;
-  const double saturated = std::exp(-0.5 * z * z) * scaled_tail(z + sigma_log2 * ln2);
-  return rounding * (1.0 - 2.0 * tail(z)) + 2.0 * tail(z) - saturated;
-}
-
-FloatSplit best_split(int bits, double sigma_log2) {
-  LEEWAY_ASSERT(bits >= 3 && bits <= 9);
-  FloatSplit best{1, bits - 2};
-  for (int exponent_bits = 2; exponent_bits < bits; ++exponent_bits) {
-    const FloatSplit split{exponent_bits, bits - 1 - exponent_bits};
-    if (relative_error(split, sigma_log2) < relative_error(best, sigma_log2)) best = split;
-  }
-  return best;
 }
 
 // The part of values below the threshold, minus those of them that become +-threshold.

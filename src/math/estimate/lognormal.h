@@ -1,10 +1,9 @@
 // Lognormal model of gradients: log2|x| is near a normal distribution (arXiv 2006.08173). Its
-// standard deviation alone says how to split a code's bits between exponent and mantissa, and how
-// much can be pruned at what loss.
+// standard deviation says which codec errs least, and how much can be pruned at what loss.
 //
-// LognormalFit measures it. The formulas below it are closed forms for an exact lognormal;
-// README.md, "Lognormal statistics", has them with check values. Spreads are standard deviations of
-// log2|x| (sigma) or of ln|x| (s = sigma ln 2), as named.
+// LognormalFit measures it. LognormalPruning has closed forms for an exact lognormal; README.md,
+// "Lognormal statistics", has them with check values. Spreads are standard deviations of log2|x|
+// (sigma) or of ln|x| (s = sigma ln 2), as named.
 #pragma once
 
 #include <array>
@@ -46,22 +45,6 @@ class LognormalFit {
 
   std::array<double, kSums> sums_{};
 };
-
-// How the bits of a code with a sign are split.
-struct FloatSplit {
-  int exponent_bits = 1;
-  int mantissa_bits = 0;
-
-  friend constexpr bool operator==(const FloatSplit&, const FloatSplit&) = default;
-};
-
-// Expected relative error |Q(x) - x|/|x| of rounding to nearest, when the code's range
-// +-2^(exponent_bits - 1) binades is centred on the median: small values become zero, large ones
-// the largest. exponent_bits 1 .. 8, mantissa_bits >= 0, sigma >= 0.
-double relative_error(FloatSplit split, double sigma_log2);
-
-// The split of `bits` (3 .. 9), sign included, with the least relative error.
-FloatSplit best_split(int bits, double sigma_log2);
 
 // Unbiased stochastic pruning: |x| >= threshold stays, a smaller x becomes +-threshold with
 // probability |x|/threshold and zero otherwise. For ln|x| of mean `mu` and standard deviation `s` >

@@ -70,7 +70,6 @@ struct NoiseEstimate {
   // is no noise (the spread of the contributions is none). 0 if the gradient is lost in noise, or a
   // value is NaN. Never NaN.
   double ratio() const;
-  bool above_critical() const { return ratio() >= kCriticalRatio; }
   // The ratio if the gradient is two standard errors stronger than its estimate. It tells a
   // gradient that is lost in the noise from one that was not measured well enough: in both cases
   // ratio() is 0.

@@ -267,16 +267,6 @@ WeightMoments ScalePlan::complete_moments() const {
   return packet;
 }
 
-WeightMoments WeightMoments::lossless(std::uint32_t ranks) {
-  const double fair = 1.0 / ranks;
-  return {.sum = 1.0,
-          .sum_squared = 1.0,
-          .squares = fair,
-          .encoded_squares = fair * (1.0 - fair),
-          .fair_products = fair,
-          .fair_squares = fair};
-}
-
 void WeightMoments::add(const WeightMoments& packet, double elements) {
   sum += elements * packet.sum;
   sum_squared += elements * packet.sum_squared;

@@ -62,8 +62,6 @@ struct WeightMoments {
 
   void add(const WeightMoments& packet, double elements);  // adds up packets; over() then
   WeightMoments over(double elements) const;               // gives their means, 0 for 0 elements
-  // Moments if no contribution was lost, with w = f.
-  static WeightMoments lossless(std::uint32_t ranks);
 };
 
 // Least heard rate that is used: a rank that was silent for long weighs at most twice its share

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <new>
 
-#include "driving/fork.h"
-
 namespace leeway::driving {
 namespace {
 
@@ -32,8 +30,7 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
       config_(config),
       slots_(std::move(slots)),
       name_(std::move(name)),
-      kind_(driver_->kind()),
-      generation_(fork_generation()) {
+      kind_(driver_->kind()) {
   Driver::Session session(*driver_);
   look_at_links(session);
   member_ = &session.node().join(steady_now(), config_, slots_, this);
@@ -41,9 +38,9 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
 }
 
 Channel::~Channel() {
-  if (generation_ != fork_generation()) {
-    // The driver's threads exist only in the parent, and its memory may have been changed by one of
-    // them at the fork.
+  if (forked()) {
+    // The driver's threads exist only in the parent, and one of them may have been changing its
+    // memory at the fork. So the child keeps the driver for ever and does not touch it.
     (void)new (std::nothrow) std::shared_ptr<Driver>(driver_);
     return;
   }
@@ -62,7 +59,7 @@ std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spe
   auto work = std::make_shared<WorkState>(spec);
   work->request.place = place;
   work->driver = driver_;
-  if (generation_ != fork_generation()) {
+  if (forked()) {
     work->request.status = driving::forked();
     work->done = true;
   }
@@ -93,7 +90,7 @@ std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec,
     return work;
   }
   auto work = work_of(spec, place);
-  if (!work->done) driver_->start(*this, work);
+  if (!work->done) driver_->take_up({.channel = this, .work = work});
   return work;
 }
 
@@ -138,7 +135,7 @@ void Channel::note_done(const collective::Request& request) {
 }
 
 void Channel::ring() {
-  if (generation_ == fork_generation()) driver_->ring();
+  if (!forked()) driver_->ring();
 }
 
 void Channel::on_allocated(ByteSpan memory) {
@@ -160,7 +157,7 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
-    // The observer hears of the call that a stand-in represents on the way that the call goes.
+    // The call that a stand-in represents is reported on the way that it goes (note_done()).
     if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
       driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
@@ -180,21 +177,21 @@ void Channel::note(const Status& status, Rank about) {
 
 Status Channel::status(Rank* about) {
   if (state() == StatusCode::kOk) return Status();
-  if (generation_ != fork_generation()) return driving::forked();
+  if (forked()) return driving::forked();
   Driver::Session session(*driver_);
   if (about != nullptr) *about = about_;
   return why_;
 }
 
 void Channel::abort(const char* how) {
-  if (generation_ != fork_generation() || state() == StatusCode::kCancelled) return;
+  if (forked() || state() == StatusCode::kCancelled) return;
   Driver::Session session(*driver_);
   if (!failure_.ok()) return;
   failure_ = why_ =
       Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self, how);
   state_.store(StatusCode::kCancelled, std::memory_order_release);
   const Instant now = steady_now();
-  member_->engine().cancel_all(now, failure_);
+  member_->engine().cancel(now, failure_);
   endpoint().say_goodbye(now);
   session.node().touch(*member_);
   session.node().on_wake(now, driver_->trains_.released());
@@ -218,9 +215,10 @@ void Channel::leave() {
     Driver::Session session(*driver_);
     const Instant now = steady_now();
     if (!finished) {
-      member_->engine().cancel_all(
-          now, Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self,
-                             kDestroyed));
+      member_->engine().cancel(now,
+                               Status::error(StatusCode::kCancelled, "rank %u: communicator %s",
+                                             config().self, kDestroyed),
+                               protocol::Cancelled::awaited);
     }
     endpoint().leave(now);
     session.node().touch(*member_);
@@ -229,8 +227,9 @@ void Channel::leave() {
   driver_->run_until(left, Instant::infinite_future());
 }
 
-// The datagrams that told a peer the size of datagrams can have been lost. That peer is still
-// making its communicator, and nobody else can tell it.
+// Tells peers the agreed size of datagrams once more, because earlier datagrams with it may be
+// lost. A peer that does not know the size is still making its communicator, and nobody else can
+// tell it.
 void Channel::tell_size() {
   const Duration patience = closing_patience() / kPatienceTimeouts * kTellTimeouts;
   const Instant deadline = steady_now() + std::min(patience, kTellMax);

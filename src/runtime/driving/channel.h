@@ -17,7 +17,7 @@
 
 namespace leeway::driving {
 
-// Texts for how calls in progress ended.
+// Texts that say how calls in progress ended.
 inline constexpr const char* kAborted = "was aborted";
 inline constexpr const char* kDestroyed = "was destroyed";
 
@@ -60,10 +60,12 @@ class Channel final : private MemoryWatcher {
   // fails here or in agree_on_size() is aborted: nothing was agreed that its peers might still wait
   // for.
   Status prove_paths(Duration timeout, const TellPath& tell = {});
-  // After prove_paths(): waits until each peer of this host has proved that it shares memory, or
-  // until it cannot (transport/mixed), half a second at most. Then calls begin without the proof.
+  // Call it after prove_paths(). Waits half a second at most until each peer of this host has
+  // proved that it shares memory, or cannot prove it any more (transport/mixed). After that time
+  // calls begin without the proof.
   void prove_memory();
-  // Ranks that do not share memory with this one, and why.
+  // Says which ranks do not share memory with this one, and why; if `of_this_host`, only for ranks
+  // that might share it.
   std::string memory_obstacles(bool of_this_host);
 
   // Agrees with all ranks on the length of datagrams: the longest that all ranks' paths carry. Call
@@ -79,23 +81,23 @@ class Channel final : private MemoryWatcher {
   // collective::Request::place.
   using Place = std::optional<std::uint64_t>;
   Result<CollectiveReport> run(const collective::OperationSpec& spec, Place place = {});
-  // For a caller that will wait for the operation next, and drive.
+  // Begins the operation for a caller that will wait for it next, and drive.
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec, Place place = {});
-  // For a caller that does something else meanwhile: another thread drives. Operations of one
-  // thread begin in the order of its calls to run(), submit() and start().
+  // Begins the operation for a caller that does something else meanwhile: another thread drives.
+  // Operations of one thread begin in the order of its calls to run(), submit() and start().
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
-  // Holds the place of a collective by a stand-in, until an operation of that place begins, or
-  // Driver::end(). It begins before all operations that are started later, when the driver next
-  // looks, so no callback is made from here.
+  // Begins a stand-in that holds the place of a collective until an operation of that place begins,
+  // or until Driver::end(). The driving thread takes it up later, before all operations that are
+  // started after it, so no callback is made from here.
   std::shared_ptr<WorkState> hold(collective::OperationSpec spec, Place place);
-  // Call it when calls of these ranks over another way begin to wait for peers (`on`), or stop
-  // waiting. While they wait, a peer that is silent for the peer time-out is dead, as if an
-  // operation of this channel waited.
+  // Call it with `on` when calls of these ranks that go another way begin to wait for peers, and
+  // without when they stop waiting. While they wait, a peer that is silent for the peer time-out is
+  // dead, as if an operation of this channel waited.
   void watch_peers(bool on);
   // Asks peers whether they have given this rank up, and waits a time-out at most until state()
   // says so.
   void ask_whether_given_up();
-  // Tells an observer of a call that went another way and is over, as of a call of this channel.
+  // Tells the observer of a call that went another way and is over, as if it were this channel's.
   void note_done(const collective::Request& request);
   // Tells the driver that a payload source or sink has progressed. Any thread.
   void ring();
@@ -124,8 +126,8 @@ class Channel final : private MemoryWatcher {
  private:
   friend class Driver;
 
-  // The member's memory, which the transport may have to know. Memory that it cannot register is
-  // copied.
+  // Registers the member's memory with the transport, and forgets it. Memory that cannot be
+  // registered is copied.
   void on_allocated(ByteSpan memory) override;
   void before_freed(ByteSpan memory) override;
 
@@ -137,8 +139,8 @@ class Channel final : private MemoryWatcher {
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
-  // Gives callers back the memory of operations that are done, if no train of ours is out: it may
-  // refer to that memory. By the driving thread, after each step.
+  // Gives callers back the memory of operations that are done, if none of our trains is out: a
+  // train may refer to that memory. By the driving thread, after each step.
   void publish();
   // The first error is the channel's state. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);
@@ -162,7 +164,6 @@ class Channel final : private MemoryWatcher {
   const std::string name_;
   TransportKind kind_;
   Instant proving_since_;
-  const std::uint32_t generation_;  // generation of forks
   // Only the driving thread uses these members.
   collective::Member* member_ = nullptr;
   std::vector<std::shared_ptr<WorkState>> active_;

@@ -1,27 +1,10 @@
-#include <array>
-
 #include "driving/channel.h"
-#include "driving/fork.h"
 
 namespace leeway::driving {
-namespace {
-
-constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
-                                                                    "refused_truncated",
-                                                                    "refused_oversized",
-                                                                    "refused_magic",
-                                                                    "refused_version",
-                                                                    "refused_checksum",
-                                                                    "refused_type",
-                                                                    "refused_epoch",
-                                                                    "refused_misrouted",
-                                                                    "refused_field"};
-
-}  // namespace
 
 void Channel::add_counters(const std::string& prefix, Counters& rows) {
   const std::size_t first = rows.size();
-  if (generation_ != fork_generation()) return;
+  if (forked()) return;
   Driver::Session session(*driver_);
   const protocol::EndpointCounters& core = endpoint().counters();
   const TransportCounters wire = driver_->transport_->counters();
@@ -68,15 +51,17 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
   };
   rows.insert(rows.end(), own.begin(), own.end());
   for (int i = 1; i < wire::kRefusals; ++i)
-    rows.emplace_back(kRefusalNames[i], core.refused[i] + session.node().refused()[i]);
-  if (driver_->sealed_ != nullptr) {
-    for (auto& row : driver_->sealed_->named_seal_counters()) rows.push_back(std::move(row));
+    rows.emplace_back(std::string("refused_") + wire::kRefusalNames[i],
+                      core.refused[i] + session.node().refused()[i]);
+  if (driver_->layers_.sealed != nullptr) {
+    for (auto& row : driver_->layers_.sealed->named_seal_counters()) rows.push_back(std::move(row));
   }
-  if (driver_->mixed_ != nullptr) {
-    for (auto& row : driver_->mixed_->named_counters()) rows.push_back(std::move(row));
+  if (driver_->layers_.mixed != nullptr) {
+    for (auto& row : driver_->layers_.mixed->named_counters()) rows.push_back(std::move(row));
   }
-  if (driver_->faults_ != nullptr) {
-    for (auto& row : driver_->faults_->named_fault_counters()) rows.push_back(std::move(row));
+  if (driver_->layers_.faults != nullptr) {
+    for (auto& row : driver_->layers_.faults->named_fault_counters())
+      rows.push_back(std::move(row));
   }
   for (std::size_t i = first; i < rows.size(); ++i) rows[i].first = prefix + rows[i].first;
 }

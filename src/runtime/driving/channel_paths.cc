@@ -6,8 +6,8 @@
 namespace leeway::driving {
 namespace {
 
-// Paths are proven before. A rank that has not reported our multicast after kMulticastProofTime,
-// asked several times, will not report it.
+// Paths are proven before multicast is. So a rank that was asked several times and has not reported
+// our multicast after kMulticastProofTime will not report it.
 constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
 constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
 
@@ -66,7 +66,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   return explain(broken, tell);
 }
 
-// Returns true if a peer has come since. Peers that come late have not received our earlier probes.
+// Returns true if a peer has come that is not in `met`. Our earlier probes may not have reached it.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().link(peer).heard && !endpoint().link(peer).proven()) return true;
@@ -88,20 +88,20 @@ PathFacts Channel::facts_of(Rank peer) {
   PathFacts facts{.self = config().self,
                   .peer = peer,
                   .kind = kind(),
-                  .sealed = driver_->sealed_ != nullptr,
+                  .sealed = driver_->layers_.sealed != nullptr,
                   .heard = link.heard,
                   .gone = link.gone,
                   .sent = link.path().last_sequence(),
                   .arrived = link.path().reported().received,
                   .came = link.path().received()};
-  if (driver_->where_ == nullptr) return facts;
-  facts.own = driver_->where_->address_of(slots_[config().self]);
-  facts.theirs = driver_->where_->address_of(slots_[peer]);
-  facts.refused = driver_->where_->refusals_to(slots_[peer]);
+  if (driver_->layers_.where == nullptr) return facts;
+  facts.own = driver_->layers_.where->address_of(slots_[config().self]);
+  facts.theirs = driver_->layers_.where->address_of(slots_[peer]);
+  facts.refused = driver_->layers_.where->refusals_to(slots_[peer]);
   // Datagrams that a rank sent before this process knew its address are not a stranger's.
-  const NetworkAddress stranger = driver_->where_->last_stranger();
+  const NetworkAddress stranger = driver_->layers_.where->last_stranger();
   const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
-    return driver_->where_->address_of(slot) == stranger;
+    return driver_->layers_.where->address_of(slot) == stranger;
   });
   if (is_rank) return facts;
   facts.stranger = stranger;
@@ -116,12 +116,11 @@ Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
     if (peer != broken.front()) others += (others.empty() ? "" : ", ") + std::to_string(peer);
     if (broken.size() > 1 && tell) tell(peer, text_of(facts_of(peer)));
   }
-  return Status::error(StatusCode::kUnavailable,
-                       "rank %u: the path over %s to rank %u%s%s failed after %.1f s: %s",
-                       config().self, std::string(to_string(kind())).c_str(), broken.front(),
-                       others.empty() ? "" : ", and to ", others.c_str(),
-                       static_cast<double>((steady_now() - proving_since_).count()) / 1e9,
-                       text_of(facts_of(broken.front())).c_str());
+  return Status::error(
+      StatusCode::kUnavailable, "rank %u: the path over %s to rank %u%s%s failed after %.1f s: %s",
+      config().self, std::string(to_string(kind())).c_str(), broken.front(),
+      others.empty() ? "" : ", and to ", others.c_str(), to_seconds(steady_now() - proving_since_),
+      text_of(facts_of(broken.front())).c_str());
 }
 
 // Finds the links that keep bytes intact and lead through memory.
@@ -137,14 +136,14 @@ void Channel::look_at_links(Driver::Session& session) {
 }
 
 void Channel::prove_memory() {
-  if (!driver_->is_mixed()) return;
-  const auto settled = [this] { return driver_->mixed_->settled(); };
+  if (driver_->layers_.mixed == nullptr) return;
+  const auto settled = [this] { return driver_->layers_.mixed->settled(); };
   (void)driver_->run_until(settled, steady_now() + kMemoryProofTime);
   Driver::Session session(*driver_);
   look_at_links(session);
   endpoint().keep_intact(config_.intact);
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self && driver_->mixed_->is_near(slots_[peer]))
+    if (peer != config_.self && driver_->layers_.mixed->is_near(slots_[peer]))
       session.node().sizes().lift(slots_[peer]);
   }
 }
@@ -185,9 +184,10 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
   while (true) {
     {
       Driver::Session session(*driver_);
-      // Paths are measured as soon as a report has come, for which a probe asks. Memory carries all
-      // sizes that this rank means to send.
-      const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
+      // A path is measured as soon as a report has come over it, and a probe asks for a report.
+      // Memory carries all sizes that this rank means to send.
+      const bool searched =
+          measured && driver_->layers_.lengths != nullptr && kind_ != TransportKind::shm;
       if (!session.node().sizes().agree(*member_, searched)) endpoint().probe_all();
       // A peer that gave up does not answer any more.
       for (const Rank peer : unmeasured()) {

@@ -8,28 +8,22 @@
 #include <utility>
 
 #include "driving/channel.h"
-#include "driving/fork.h"
 
 namespace leeway::driving {
 namespace {
 
 constexpr Duration kBlockMax = std::chrono::seconds(1);
 
-// The driver of this very thread was destroyed in a callback.
+// Set when a callback on a background thread has destroyed that thread's own driver.
 thread_local bool background_is_orphan = false;
 
 }  // namespace
 
-Instant steady_now() {
-  return {std::chrono::duration_cast<std::chrono::nanoseconds>(
-              std::chrono::steady_clock::now().time_since_epoch())
-              .count()};
-}
-
 Result<std::shared_ptr<Driver>> Driver::start(TransportKind kind,
                                               std::unique_ptr<DatagramTransport> transport,
                                               const congestion::Settings& congestion,
-                                              const Layers& layers) {
+                                              Layers layers) {
+  if (layers.faults != nullptr) layers.lengths = nullptr;
   std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), congestion, layers));
   Driver* const self = driver.get();
   auto background = Thread::start("serve a transport",
@@ -46,24 +40,19 @@ Result<std::shared_ptr<Driver>> Driver::start(TransportKind kind,
 Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
                const congestion::Settings& congestion, const Layers& layers)
     : kind_(kind),
-      faults_(layers.faults),
-      sealed_(layers.sealed),
-      lengths_(layers.faults == nullptr ? layers.lengths : nullptr),
-      mixed_(layers.mixed),
-      where_(layers.where),
-      generation_(fork_generation()),
+      layers_(layers),
       node_(congestion),
       transport_(std::move(transport)),
       received_(kReceiveBatch),
       role_(*transport_) {
   node_.wake_by([this] { transport_->wake(); });
-  if (lengths_ == nullptr) return;
+  if (layers_.lengths == nullptr) return;
   node_.measure_sizes({.most = transport_->limits().datagram_bytes_max, .around = around()});
 }
 
 // Bytes that a seal adds to each datagram.
 std::size_t Driver::around() const {
-  return sealed_ == nullptr ? 0 : seal::kOverheadBytes;
+  return layers_.sealed == nullptr ? 0 : seal::kOverheadBytes;
 }
 
 Driver::~Driver() {
@@ -120,7 +109,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Another thread, also of another driver, may complete one of the works.
+  // Another thread may complete one of the works, which may be on another driver.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;
@@ -165,10 +154,6 @@ Status Driver::run(Channel& channel, const std::shared_ptr<WorkState>& work) {
   channel.admit(now, work);
   (void)send(now);
   return drive_until(*work, Instant::infinite_future()) ? Status() : await(*work);
-}
-
-void Driver::start(Channel& channel, std::shared_ptr<WorkState> work) {
-  take_up({.channel = &channel, .work = std::move(work)});
 }
 
 void Driver::end(const std::shared_ptr<WorkState>& work, const Status& status,
@@ -325,21 +310,22 @@ void Driver::fail(Instant now, const Status& status) {
 bool Driver::send(Instant now) {
   node_.on_wake(now, trains_.released());
   const bool sent = trains_.send(now, node_, *transport_);
-  if (!sent || lengths_ == nullptr) return sent;
-  while (const auto refusal = lengths_->take_refusal())
+  if (!sent || layers_.lengths == nullptr) return sent;
+  while (const auto refusal = layers_.lengths->take_refusal())
     node_.sizes().on_refused(now, refusal->to, refusal->bytes - around());
   return sent;
 }
 
 bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
-  while (const auto move = sealed_ == nullptr ? std::nullopt : sealed_->poll_move()) {
+  while (const auto move = layers_.sealed == nullptr ? std::nullopt : layers_.sealed->poll_move()) {
     const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
     if (!move->same_host) node_.on_new_path(now, move->slot, move->via, further);
   }
-  while (const auto share = sealed_ == nullptr ? std::nullopt : sealed_->poll_share())
+  while (const auto share = layers_.sealed == nullptr ? std::nullopt : layers_.sealed->poll_share())
     node_.on_relay_share(now, share->relay, share->bytes_per_second);
-  if (const std::uint64_t bytes = sealed_ == nullptr ? 0 : sealed_->take_forwarded(); bytes > 0)
+  if (const std::uint64_t bytes = layers_.sealed == nullptr ? 0 : layers_.sealed->take_forwarded();
+      bytes > 0)
     node_.note_forwarded(now, bytes);
   for (std::size_t i = 0; i < count; ++i)
     node_.on_datagram(now, received_[i].from, received_[i].bytes, received_[i].ecn);
@@ -359,15 +345,14 @@ void Driver::rest(Instant now, Instant deadline, Idle& idle) {
 }
 
 void Driver::block(Instant now, Instant deadline) {
-  Instant until = std::min(deadline, now + kBlockMax);
-  if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
+  Instant until = std::min({deadline, now + kBlockMax, node_.next_wake()});
   if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
   const congestion::Uplink* const uplink = node_.uplink();
   spin_ = uplink != nullptr && uplink->all_far() ? Duration(0) : kSpin;
-  if (sealed_ != nullptr) {
-    sealed_->set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
-    sealed_->set_busy(node_.busy());
+  if (layers_.sealed != nullptr) {
+    layers_.sealed->set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
+    layers_.sealed->set_busy(node_.busy());
   }
   blocked_ = true;
   if (!any_started_ && !rung_) transport_->wait(until - now);
@@ -396,13 +381,13 @@ bool Driver::drop_trains() {
 }
 
 Status Driver::register_memory(ByteSpan memory) {
-  if (generation_ != fork_generation()) return driving::forked();
+  if (forked()) return driving::forked();
   Session session(*this);
   return transport_->register_memory(memory);
 }
 
 void Driver::forget_memory(ByteSpan memory) {
-  if (generation_ != fork_generation()) return;
+  if (forked()) return;
   Session session(*this);
   transport_->forget_memory(memory);
 }
@@ -417,12 +402,12 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
       const Instant now = steady_now();
       if (step(now)) {
         idle = {now};
-      } else if (callbacks_.empty()) {  // else they would wait for the next event
+      } else if (callbacks_.empty()) {  // callbacks must not wait for the next event
         rest(now, Instant::infinite_future(), idle);
       }
     }
     callbacks.swap(callbacks_);
-    if (!callbacks.empty()) role_.nudge();  // callers did not come back in time
+    if (!callbacks.empty()) role_.nudge();  // no caller came back, so this thread goes on at once
     role_.release_to_callers();
     if (any_started_) role_.nudge();
     if (callbacks.empty()) continue;

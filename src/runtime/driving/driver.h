@@ -17,21 +17,22 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
+#include "base/steady_now.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "collective/node.h"
 #include "driving/callback.h"
 #include "driving/driving_role.h"
-#include "driving/fork.h"
 #include "driving/snapshot.h"
 #include "driving/train_ring.h"
 #include "driving/work_state.h"
 #include "leeway/options.h"
 #include "leeway/transport.h"
 #include "transport/fault/fault_transport.h"
-#include "transport/length_refusals.h"
 #include "transport/mixed/mixed_transport.h"
 #include "transport/sealed/sealed_transport.h"
+#include "transport/whereabouts.h"
 
 namespace leeway::driving {
 
@@ -40,26 +41,26 @@ using internal::WorkState;
 
 class Channel;
 
-Instant steady_now();
+using leeway::steady_now;
 
-// Layers of a transport by their own types, or null. Sizes of paths are measured where `lengths` is
-// present and `faults` is not.
+// Layers of a transport, by their own types; null where there is none.
 struct Layers {
   const transport::FaultTransport* faults = nullptr;
   transport::SealedTransport* sealed = nullptr;
-  transport::LengthRefusals* lengths = nullptr;
+  transport::Whereabouts* lengths = nullptr;  // where sizes of paths may be measured
   transport::MixedTransport* mixed = nullptr;
-  transport::Whereabouts* where = nullptr;
+  const transport::Whereabouts* where = nullptr;  // where peers have network addresses
 };
 
 // start() makes a driver, and channels are opened on it. It lives as long as any of its channels.
 class Driver final {
  public:
-  // Returns kResourceExhausted if no thread can be started.
+  // Returns kResourceExhausted if no thread can be started. Sizes of paths are measured where
+  // `layers` has `lengths` and no `faults`.
   static Result<std::shared_ptr<Driver>> start(TransportKind kind,
                                                std::unique_ptr<DatagramTransport> transport,
                                                const congestion::Settings& congestion = {},
-                                               const Layers& layers = {});
+                                               Layers layers = {});
   // Destroyed after all its channels.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -69,9 +70,6 @@ class Driver final {
   const TransportLimits& limits() const { return transport_->limits(); }
   // Returns true in the child of a fork, which has none of the threads.
   bool forked() const { return generation_ != fork_generation(); }
-  // Returns true if peers may share memory with this process.
-  bool is_mixed() const { return mixed_ != nullptr; }
-  bool measures_sizes() const { return lengths_ != nullptr; }
 
   // Drives, or sleeps while another thread does, until the operation is done.
   static Result<CollectiveReport> wait(WorkState& work);
@@ -79,14 +77,13 @@ class Driver final {
   // callback it does not wait, and only checks.
   static bool wait_for(WorkState& work, Duration patience);
   // Drives until one of the works is done, and returns the index of the first that is. A null entry
-  // is no operation. All works are on drivers of this process. Drivers that this thread does not
-  // drive have a thread of their own.
+  // is no operation. All works are on drivers of this process. This thread drives one of these
+  // drivers, and background threads drive the others.
   static std::size_t wait_any(std::span<WorkState* const> works);
   // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
   // calls its callbacks. Must not be called by a thread that has the role.
   static void finish(WorkState& work);
-  // The same, but the driving thread does so: callers may hold locks that callbacks take. Any
-  // thread.
+  // The same, but on the driving thread, so callers may hold locks that callbacks take. Any thread.
   static void finish_later(const std::shared_ptr<WorkState>& work, const Status& status);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
   // thread; it does not wait.
@@ -94,12 +91,12 @@ class Driver final {
                   const protocol::Blame& blame = {});
   // Takes one step, if no other thread is driving.
   static void help(WorkState& work);
-  // Call it when something for which operations wait has come. The driving thread then looks at all
-  // of them. Any thread; never blocks for long.
+  // Call it when something has come for which operations wait. The driving thread then looks at all
+  // operations. Any thread; never blocks for long.
   void ring();
 
-  // Makes this driver send within the share of the link that `first` has, if it is paced. This
-  // driver is a further lane of the process. Before any channel is opened on it.
+  // Makes this driver, a further lane of the process, send within the share of the link that
+  // `first` has, if that is paced. Call it before any channel is opened on this driver.
   void pace_with(Driver& first);
 
   // Sets the observer that hears of this driver from now on; null removes it. Any thread.
@@ -122,9 +119,9 @@ class Driver final {
     Session& operator=(const Session&) = delete;
     collective::Node& node() { return driver_.node_; }
     // Returns null if nothing is sealed.
-    transport::SealedTransport* sealed() { return driver_.sealed_; }
+    transport::SealedTransport* sealed() { return driver_.layers_.sealed; }
     // Returns null if no peer shares memory.
-    transport::MixedTransport* mixed() { return driver_.mixed_; }
+    transport::MixedTransport* mixed() { return driver_.layers_.mixed; }
     // The same as DatagramTransport's function, for a slot.
     const TransportLimits& limits_to(Rank slot) { return driver_.transport_->limits_to(slot); }
     // Hands datagrams in and out once, without blocking.
@@ -142,8 +139,8 @@ class Driver final {
   static constexpr Duration kSpin = std::chrono::microseconds(50);
   // A yield takes long where other ranks have the core, and kSpin holds few polls then. At least
   // kPolls are made: they cost about as much processor time as a sleep and a wake, and less time.
-  // They end after kPollsLast. Beside a program that computes, a yield takes milliseconds, and a
-  // sleeper is woken earlier.
+  // They end after kPollsLast, because beside a program that computes a yield takes milliseconds,
+  // and a sleeper is woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
@@ -170,9 +167,8 @@ class Driver final {
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
   // For a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
-  // For a caller that does not wait: the driving thread takes the operation up, or this thread in
-  // passing.
-  void start(Channel& channel, std::shared_ptr<WorkState> work);
+  // For a caller that does not wait: the driving thread takes the operation up, or this thread does
+  // if the role is free.
   void take_up(Started started);
   void note(Started started);
   void admit_started(Instant now);
@@ -200,12 +196,8 @@ class Driver final {
   void drive_in_pauses(const std::weak_ptr<Driver>& self);
 
   const TransportKind kind_;
-  const transport::FaultTransport* const faults_;
-  transport::SealedTransport* const sealed_;
-  transport::LengthRefusals* const lengths_;  // set where sizes are measured
-  transport::MixedTransport* const mixed_;
-  const transport::Whereabouts* const where_;  // set where peers have network addresses
-  const std::uint32_t generation_;             // generation of forks
+  const Layers layers_;
+  const std::uint32_t generation_ = fork_generation();
   // Only the driving thread uses these members.
   std::vector<Channel*> channels_;
   // callbacks of operations that are done: called when the role is free
@@ -221,7 +213,7 @@ class Driver final {
   Snapshot snapshot_;                   // the latest
   Instant look_at_ = Instant::infinite_future();
   bool unseen_ = false;    // something happened since the latest look
-  Duration spin_ = kSpin;  // 0 where every peer is far: trains come one by one, all the time
+  Duration spin_ = kSpin;  // 0 where every peer is far, since trains then come one by one
 
   // Operations that were started and that no driving thread has seen yet.
   std::mutex started_mutex_;

@@ -77,9 +77,7 @@ bool DrivingRole::sleep(std::unique_lock<std::mutex>& lock, Sleeper& sleeper, In
 
 bool DrivingRole::acquire_if_free() {
   std::lock_guard lock(mutex_);
-  if (taken_ || wanted()) return false;
-  ++acquisitions_;
-  return taken_ = true;
+  return take_if_free();
 }
 
 bool DrivingRole::acquire_to_poll(Instant now) {
@@ -90,6 +88,10 @@ bool DrivingRole::acquire_to_poll(Instant now) {
     polled_ = true;
     if (in_background_) recalled_ = true;
   }
+  return take_if_free();
+}
+
+bool DrivingRole::take_if_free() {
   if (taken_ || wanted()) return false;
   ++acquisitions_;
   return taken_ = true;

@@ -1,6 +1,6 @@
-// Which thread drives: one at a time. A caller that waits takes the role if nobody has it, and
-// sleeps otherwise until its operation is done or the role is free; a background thread takes it in
-// the callers' pauses.
+// Decides which thread drives; only one does at a time. A caller that waits takes the role if
+// nobody has it. Otherwise it sleeps until its operation is done or the role is free. A background
+// thread takes the role in the callers' pauses.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace leeway::driving {
 // or by release_to_callers() on the background thread.
 class DrivingRole {
  public:
-  // Wakes the thread that drives from the transport's sleep when another wants the role.
+  // When a thread wants the role, the transport's wake() wakes the driving thread from its sleep.
   explicit DrivingRole(DatagramTransport& transport) : transport_(transport) {}
 
   // For a caller that must touch state that only the driving thread may touch. The thread that
@@ -31,10 +31,10 @@ class DrivingRole {
   // For a caller that does not wait. Returns false if the role is taken or wanted.
   bool acquire_if_free();
   // The same as acquire_if_free(), for a caller that asks whether something is done. A caller that
-  // asks without pauses runs all the time. It drives as well as the background thread, which then
-  // lets go, because the two would take the core from each other.
+  // asks without pauses runs all the time, and drives as well as the background thread. That thread
+  // then lets go, because the two would take the core from each other.
   bool acquire_to_poll(Instant now);
-  // Returns true if a caller asks densely.
+  // Returns true if a caller asks almost without pauses.
   bool polled() const { return polled_.load(std::memory_order_relaxed); }
   void release();
 
@@ -63,6 +63,8 @@ class DrivingRole {
     const std::atomic<bool>* done;
     std::condition_variable woken;
   };
+  // With the lock.
+  bool take_if_free();
   void hand_on();
   bool sleep(std::unique_lock<std::mutex>& lock, Sleeper& sleeper, Instant until);
 

@@ -12,7 +12,8 @@ void advance(std::uint64_t& total, std::uint32_t now) {
   total += static_cast<std::uint32_t>(now - static_cast<std::uint32_t>(total));
 }
 
-// A peer that computes longer than others is silent, too, and answers as soon as it is asked.
+// Silence after which a peer is suspect. A peer that computes longer than others is silent, too,
+// but it answers as soon as it is asked.
 constexpr Duration kSuspectAfter = std::chrono::milliseconds(250);
 
 PeerState state_of(Instant now, const protocol::Link& link) {
@@ -72,13 +73,13 @@ void Driver::look(Instant now) {
   unseen_ = false;
   snapshot_.at = now;
   snapshot_.kind = kind_;
-  snapshot_.sealed = sealed_ != nullptr;
+  snapshot_.sealed = layers_.sealed != nullptr;
   snapshot_.wire = transport_->counters();
-  if (where_ != nullptr && snapshot_.wire.send_errors > 0)
-    snapshot_.refused_sends = where_->last_refusals();
-  if (sealed_ != nullptr) {
-    snapshot_.seal = sealed_->seal_counters();
-    snapshot_.forwarded = sealed_->forwarded();
+  if (layers_.where != nullptr && snapshot_.wire.send_errors > 0)
+    snapshot_.refused_sends = layers_.where->last_refusals();
+  if (layers_.sealed != nullptr) {
+    snapshot_.seal = layers_.sealed->seal_counters();
+    snapshot_.forwarded = layers_.sealed->forwarded();
     look_at_relays();
   }
   snapshot_.refused = node_.refused();
@@ -98,10 +99,10 @@ void Driver::look(Instant now) {
 
 void Driver::look_at_relays() {
   snapshot_.relays.clear();
-  const auto& shares = sealed_->shares().shares();
+  const auto& shares = layers_.sealed->shares().shares();
   for (Rank slot = 0; slot < shares.size(); ++slot) {
     if (shares[slot].bytes_per_second == 0) continue;
-    snapshot_.relays.push_back({slot, sealed_->address_of(slot), shares[slot]});
+    snapshot_.relays.push_back({slot, layers_.sealed->address_of(slot), shares[slot]});
   }
 }
 
@@ -130,8 +131,9 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   const protocol::Path& path = link.path();
   view.process = slots_[view.rank];
   view.state = state_of(driver_->snapshot_.at, link);
-  const Rank relay =
-      driver_->sealed_ == nullptr ? kNoRank : driver_->sealed_->relay_of(slots_[view.rank]);
+  const Rank relay = driver_->layers_.sealed == nullptr
+                         ? kNoRank
+                         : driver_->layers_.sealed->relay_of(slots_[view.rank]);
   view.relayed = relay != kNoRank;
   view.relay = view.relayed ? member_->rank_in(relay) : kNoRank;
   view.rtt_measured = path.rtt.measured();
@@ -153,8 +155,8 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
     view.rtt_min = delay.rtt_min;
     view.queueing = delay.queueing;
   }
-  // The state now stands for the time since the last look, up to two intervals. The rest counts as
-  // application: nobody knows of it, and no operation was in the way of looking.
+  // The present state counts for the time since the last look, but for two intervals at most. Any
+  // earlier time counts as application, because nobody looks while nothing happens.
   Limit limit = limit_of(endpoint().sender().hold(view.rank));
   if (cut && view.state <= PeerState::suspect) limit = Limit::deadline;
   const Duration seen = std::min(since, 2 * kSnapshotEvery);

@@ -1,7 +1,7 @@
 // Numbers of a driver for people who watch it: counts since it began, and its state now.
 //
 // The driving thread fills in a snapshot when it is due (Driver::observe()) and hands it to the
-// Observer. Between two of them nobody reads the core, so no lock lies on the data path.
+// Observer. Between two snapshots nobody reads the core, so no lock lies on the data path.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ struct PeerView {
   std::uint64_t bytes_delivered = 0;  // bytes of `bytes_sent` that arrived, as the peer reported
   std::uint64_t bytes_received = 0;
   std::uint64_t datagrams_sent = 0;
-  std::uint64_t datagrams_lost = 0;  // lost among those that the peer's reports decide about
+  std::uint64_t datagrams_lost = 0;  // lost, among those that the peer's reports cover
   std::uint64_t datagrams_received = 0;
   std::uint32_t datagrams_in_flight = 0;
   std::uint32_t window_datagrams = 0;
@@ -100,15 +100,15 @@ struct Snapshot {
   // The system's latest refusals to send. The count is 0 if there were none, or if peers have no
   // network addresses.
   transport::SendRefusals refused_sends;
-  seal::Counters seal;                                   // where it is sealed
-  seal::Forwarding::Counters forwarded;                  // likewise, for others
+  seal::Counters seal;                                   // zeros if nothing is sealed
+  seal::Forwarding::Counters forwarded;                  // datagrams forwarded for others; likewise
   std::array<std::uint64_t, wire::kRefusals> refused{};  // datagrams that belong to no communicator
   UplinkView uplink;
   std::vector<RelayView> relays;
   std::vector<ChannelView> channels;
 };
 
-// Is told of a driver's work. All calls come from the thread that drives, which waits for them.
+// An observer is told of a driver's work, on the thread that drives, which waits for each call.
 class Observer {
  public:
   Observer() = default;

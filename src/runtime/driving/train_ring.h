@@ -27,8 +27,8 @@ class TrainRing {
   void drop_all() { taken_ = released_ = prepared_; }
 
  private:
-  // Trains prepared at a time. While they are handed to the system, nothing is received: keep it
-  // short.
+  // Trains prepared at a time: few, because nothing is received while they are handed to the
+  // system.
   static constexpr std::size_t kPreparedMax = 4;
   // Trains prepared or still being read.
   static constexpr std::size_t kSlots = 16;

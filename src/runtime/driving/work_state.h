@@ -7,12 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
 #include "collective/request.h"
 #include "driving/callback.h"
-#include "driving/fork.h"
 
 namespace leeway::driving {
 class Driver;
+
+// Returns the status of calls in a forked child, if the communicator was made before the fork. The
+// child has its parent's memory, and none of its threads.
+inline Status forked() {
+  return Status::error(StatusCode::kUnavailable,
+                       "this process was forked from the one that made the communicator, and has "
+                       "none of its threads: make communicators after fork()");
+}
+
 }  // namespace leeway::driving
 
 namespace leeway::internal {
@@ -47,7 +56,7 @@ struct WorkState {
   // Calls back when the operation is over: at once if it is over already, else on the thread that
   // finds that out first.
   void call_when_done(Callback callback) {
-    // (In a forked child the mutex may be held for ever.)
+    // (In a forked child another thread may have held the mutex, and holds it for ever.)
     if (!orphaned()) {
       const std::lock_guard lock(mutex_);
       if (!done.load(std::memory_order_acquire)) {

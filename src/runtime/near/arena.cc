@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hex_text.h"
+
 namespace leeway::near {
 namespace {
 
@@ -19,13 +21,7 @@ Shape Shape::of(int ranks) {
 }
 
 std::string file_name(const ArenaName& name) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text = "leeway-";
-  for (const std::byte byte : name) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
+  return "leeway-" + hex_text(name);
 }
 
 Result<ArenaFile> ArenaFile::map(const MemoryFile& file, const std::string& folder,

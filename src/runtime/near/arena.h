@@ -22,7 +22,8 @@ struct Shape {
   int ranks = 0;
   std::size_t slot_bytes = 0;  // a multiple of a page
 
-  // Slots of all ranks together stay in the caches, and leave room in the 64 MB of a container.
+  // Slots of all ranks together stay in the caches, and leave room in a container's 64 MB of
+  // /dev/shm.
   static Shape of(int ranks);
   std::size_t part_bytes() const { return kLineBytes + kSlots * slot_bytes; }
   std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
@@ -67,7 +68,7 @@ using ArenaName = std::array<std::byte, 16>;
 // The file of an arena, and its mapping in this process.
 class ArenaFile {
  public:
-  // Called by one rank. A new file is filled with zeros, which is how lines begin.
+  // Called by one rank. A new file is filled with zeros, the initial state of lines.
   static Result<ArenaFile> create(const std::string& folder, const ArenaName& name,
                                   const Shape& shape, Rank self);
   // Called by the other ranks.

@@ -51,8 +51,8 @@ Caller::Caller(Station& station, std::string folder, std::string name)
       operands_(peers_.size()),
       scales_(peers_.size()) {}
 
-// After a failed call this rank's slots may still be read by ranks that are in it. They have left
-// it when they come to this one.
+// After a call that failed here, other ranks may still be in that call and read this rank's slots.
+// They have left it when they come to the new one.
 Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline) {
   LEEWAY_ASSERT(number > terms_.call);
   terms_.name = name;
@@ -67,7 +67,7 @@ Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, 
   return status;
 }
 
-// Peers may still read the descriptor of the call before.
+// Returns the other descriptor, because peers may still read that of the call before.
 Descriptor& Caller::next_descriptor() {
   turn_ = 1 - turn_;
   own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
@@ -140,8 +140,8 @@ Status Caller::go(const Spec& spec, Way& way) {
   return move(spec, step);
 }
 
-// Returns true if the first chunk is in its slot, too. It is not where the call may be direct, as
-// far as this rank knows, or goes to the datagrams.
+// Writes this rank's descriptor. Returns true if the first chunk was copied into its slot, too.
+// That is left out if the call may be direct, as far as this rank knows, or goes by datagrams.
 bool Caller::describe(const Spec& spec) {
   Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
@@ -178,7 +178,7 @@ Status Caller::meet() {
     status = compare(peer);
     peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
   }
-  // A rank that disagrees gives up as well: an error about that says less
+  // Comes last, because a rank that disagrees gives up as well: an error about that says less.
   for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
     if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
   }
@@ -207,8 +207,8 @@ bool Caller::anyone_apart() const {
   return false;
 }
 
-// All see all descriptors and decide alike. If some tensors lie in shared memory and others do not,
-// the call uses slots, and one more step.
+// Each rank sees all descriptors, so all decide alike. If some tensors lie in shared memory and
+// others do not, the call uses slots, and one more step.
 Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
   if (!plan_.direct) return Status();
   bool all = true;
@@ -252,8 +252,8 @@ Status Caller::find_tensors(const Spec& spec) {
   return Status();
 }
 
-// All have posted `step`: the first chunk can be read. Where owners sum, the results of a chunk are
-// fetched while the next one is summed.
+// Call it when all have posted `step`, so that the first chunk can be read. Where owners sum, the
+// results of a chunk are fetched while the next one is summed.
 Status Caller::move(const Spec& spec, std::uint64_t step) {
   const std::uint64_t phases = plan_.chunks + (plan_.owners ? 1 : 0);
   for (std::uint64_t phase = 0;; ++phase) {
@@ -264,7 +264,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
       take(spec, phase);
     }
     if (phase + 1 >= plan_.chunks) summed_at_ = station_.now();
-    // A rank that fails leaves its tensors to its caller, who may change them.
+    // A rank that fails returns its tensors to its caller, who may change them while we read.
     if (direct_) {
       if (Status status = station_.check_none_gave_up(terms_); !status.ok()) return status;
     } else if (phase + 1 < plan_.chunks) {
@@ -278,7 +278,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
     next_slot_ += plan_.chunks;
     return Status();
   }
-  // Others may still read this rank's tensors.
+  // Others may still read this rank's tensors, so it waits until they are done.
   post(++step);
   return await(step);
 }

@@ -41,21 +41,21 @@ class Caller {
   // The way that a call took.
   enum class Way : std::uint8_t {
     here,   // done or failed
-    apart,  // no rank did anything yet: all take the call to the datagrams, in this order
-    // not done here either: the peer has another call under this number, which it gave to datagrams
+    apart,  // not begun on any rank: all make the call by datagrams, in this order
+    // not done here either, because a peer gave the call of this number to datagrams
     elsewhere,
   };
   struct Outcome {
     Status status;
     Way way = Way::here;
   };
-  // Runs a valid call for which takes() is true. Numbers grow. The deadline counts from
-  // `submitted`.
+  // Runs a valid call for which takes() is true. Each number must be larger than the one before.
+  // The deadline counts from `submitted`.
   Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
               CollectiveReport& report);
 
-  // Fails a call that cannot be right any more, for the reason `why`, which names the rank `about`.
-  // Peers hear of it.
+  // Fails a call without running it, for the reason `why`, which names the rank `about`. Peers hear
+  // of it.
   Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
                  Rank about);
 
@@ -103,7 +103,7 @@ class Caller {
   void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
            std::byte* result);
   void copy(const std::byte* from, std::byte* to, std::size_t bytes);
-  // Returns where this rank's own elements of a piece lie, as they are to be summed.
+  // Returns where this rank's own elements of a piece lie in the form in which they are summed.
   const std::byte* own_input(const Spec& spec, std::uint64_t chunk, std::size_t piece) const;
   const std::byte* chunk_of(Rank rank, std::uint64_t chunk) const {
     return arena_.slot(rank, peers_[rank].first_slot + chunk);
@@ -127,7 +127,7 @@ class Caller {
 
   std::size_t turn_ = 0;         // index of this rank's descriptor of the current call
   std::uint64_t next_slot_ = 0;  // number of the next chunk's slot
-  bool in_step_ = true;          // false: a peer may still be in a call that this rank left early
+  bool in_step_ = true;          // unless a peer may still be in a call that this rank left early
   // State of the current call.
   Terms terms_;
   Plan plan_;

@@ -10,7 +10,7 @@ namespace {
 
 using collective::OperationKind;
 
-// Returns true if a complete sum is one of scaled floats, as collective::Reduction makes it: so the
+// Returns true if the sum is one of scaled floats. collective::Reduction makes it so, too, and the
 // bits are the same. A float64 average is divided instead.
 bool sums_by_scales(ReduceOp op, DataType dtype) {
   return is_floating(dtype) &&
@@ -90,7 +90,7 @@ void Caller::sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::s
   codec::weighted_sum(plan_.dtype, operands_, scales_, {result, bytes});
 }
 
-// For operations in which each rank uses the elements it wants, without an owner.
+// For operations without owners: each rank takes the elements that it wants.
 void Caller::take(const Spec& spec, std::uint64_t chunk) {
   const Rank self = arena_.self();
   const Part piece = plan_.piece(chunk);

@@ -1,5 +1,5 @@
-// One page of the arena with a rank's words to the others of its host. Only that rank writes it. A
-// peer's page may hold anything: a reader copies it out before it checks it.
+// One page of the arena, in which a rank tells the others of its host how far it has come. Only
+// that rank writes it. A peer's page may hold anything: a reader copies it out before it checks it.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ using Word = std::atomic<std::uint64_t>;
 using ShortWord = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free && ShortWord::is_always_lock_free);
 
-// Pieces of memory from allocate() that a rank has at the same time.
+// Most pieces of memory from allocate() that a rank has at the same time.
 inline constexpr std::size_t kRegionsMax = 64;
 
-// Number of its latest calls of which a rank remembers that they went elsewhere.
+// A rank lists its latest calls that went by datagrams, at most this many.
 inline constexpr std::size_t kElsewhereMax = 64;
 
 // How far a rank has come, as one number that only grows: calls count from 1, and so do steps of a
@@ -73,7 +73,7 @@ struct alignas(128) Line {
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps, or 0 while awake
   ShortWord gone;    // Gone
   ShortWord freed;   // number of regions that were given back
-  // Used alternately: a rank that describes its next call may have peers in the one before.
+  // Used alternately, because peers may still be in a call when a rank describes its next one.
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;

@@ -8,11 +8,11 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Each rank writes whole cache lines of its own.
+// Parts of ranks are whole cache lines, so no two ranks write the same line.
 constexpr std::size_t kGrainBytes = 64;
 
-// Most bytes of all inputs together for which every rank sums a whole all_reduce: for more, ranks
-// sum parts, which costs a second wait.
+// If all inputs together have at most this many bytes, every rank sums all of an all_reduce. For
+// more, ranks sum parts, which costs a second wait.
 constexpr std::size_t kSummedByAllBytes = std::size_t{32} << 10;
 
 // Bytes of each rank's tensor in a chunk of a direct call.
@@ -22,10 +22,6 @@ bool is_plain(const CodecOptions& codec, DataType dtype) {
   const bool same_bits =
       codec.codec == Codec::native || (codec.codec == Codec::fp32 && dtype == DataType::f32);
   return same_bits && !codec.rotate;
-}
-
-DataType dtype_of(const OperationSpec& spec) {
-  return spec.kind == OperationKind::scatter ? spec.output.dtype : spec.input.dtype;
 }
 
 bool has_blocks(OperationKind kind) {
@@ -68,7 +64,7 @@ bool takes(const OperationSpec& spec) {
       return false;
   }
   const CollectiveOptions& options = spec.options;
-  const DataType dtype = dtype_of(spec);
+  const DataType dtype = collective::dtype_of(spec);
   return options.delivery.kind == Delivery::Kind::exact && !spec.uneven() && !spec.elsewhere() &&
          spec.contents && !spec.lenient && spec.forfeit == nullptr &&
          is_plain(options.codec, dtype) &&
@@ -86,7 +82,7 @@ Plan plan_of(const OperationSpec& spec, int ranks, std::size_t slot_bytes) {
   Plan plan;
   plan.kind = spec.kind;
   if (collective::has_reduce_half(spec.kind)) plan.op = spec.options.op;
-  plan.dtype = dtype_of(spec);
+  plan.dtype = collective::dtype_of(spec);
   plan.root = spec.peer;
   plan.ranks = ranks;
   plan.count = collective::agreed_count(spec);

@@ -38,19 +38,20 @@ struct Plan {
   std::size_t length = 0;
   std::size_t chunk = 0;  // elements of a piece in all chunks but the last
   std::uint64_t chunks = 1;
-  // An owner sums its part of a chunk, and the others copy that. Else every rank sums all.
+  // Each rank sums its own part of a chunk, and the others copy that. Otherwise every rank sums
+  // all.
   bool owners = false;
-  // Goes without copies into slots where all tensors lie in memory that all ranks map.
+  // The call needs no slots if all tensors lie in memory that all ranks map.
   bool direct = false;
 
-  // Word for comparison between ranks.
+  // Returns the word by which ranks compare their calls.
   std::uint64_t what() const;
   Part piece(std::uint64_t index) const;
   // Bytes from the first piece of a chunk to the next one, in a slot.
   std::size_t stride() const { return chunk * element; }
   // The elements of a chunk that the rank sums.
   Part owned(Rank rank, std::size_t elements) const;
-  // The plan of the call without slots: its chunks are as long as suits caches.
+  // Returns the plan of the call without slots, whose chunks are as long as suits caches.
   Plan unslotted() const;
 };
 

@@ -14,7 +14,7 @@ namespace leeway::near {
 
 class Regions;
 
-// A rank's own part of a region, or ordinary memory. Goes with its last owner.
+// A rank's own part of a region, or ordinary memory. The memory goes with the object.
 class Region {
  public:
   explicit Region(Mapping memory) : memory_(std::move(memory)) {}
@@ -40,8 +40,8 @@ class Regions : public std::enable_shared_from_this<Regions> {
   // Returns a free place of Line::regions, or kRegionsMax if there is none.
   std::size_t free_place();
   // Adds the region `number`. `own`: this rank's memory, which stands in `place` of its line.
-  // `peers`, `places`: by rank the others' memory, and its place in their lines, which say there
-  // whether they still have it.
+  // `peers`, `places`: by rank, the others' memory, and the places in their lines that say whether
+  // they still have it.
   void add(std::uint64_t number, const std::shared_ptr<Region>& own, std::size_t place,
            std::vector<Mapping> peers, std::vector<std::size_t> places);
   // Unmaps memory that peers have given back since.

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
-#include <cstdio>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -51,15 +50,13 @@ void futex_wake(const ShortWord& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-using DeadlineText = std::array<char, 48>;
-DeadlineText deadline_of(const Terms& terms) {
-  DeadlineText text{};
-  if (terms.deadline == Instant::infinite_future()) {
-    std::snprintf(text.data(), text.size(), "no deadline");
-  } else {
-    std::snprintf(text.data(), text.size(), "deadline %s", in_milliseconds(terms.length).data());
-  }
-  return text;
+std::string deadline_of(const Terms& terms) {
+  if (terms.deadline == Instant::infinite_future()) return "no deadline";
+  return std::string("deadline ") + in_milliseconds(terms.length).data();
+}
+
+std::string named(Rank rank) {
+  return "rank " + std::to_string(rank);
 }
 
 bool went_elsewhere(const Line& line, std::uint64_t call) {
@@ -100,7 +97,7 @@ void Station::give_up(std::uint64_t call, StatusCode why) {
   ring();
 }
 
-// No peer sleeps for longer than kSleepMax without looking at this word.
+// Wakes nobody, because no peer sleeps for longer than kSleepMax without looking at this word.
 void Station::go_elsewhere(std::uint64_t call) {
   arena_.own_line().elsewhere[call % kElsewhereMax].store(call);
 }
@@ -119,6 +116,11 @@ void Station::leave(Gone how) {
 
 void Station::note_freed() {
   arena_.own_line().freed.fetch_add(1);
+}
+
+Status Station::error(const Terms& terms, StatusCode code, const std::string& what) const {
+  return Status::error(code, "rank %u: %s #%llu: %s", unsigned{arena_.self()}, terms.name,
+                       number_of(terms), what.c_str());
 }
 
 Status Station::ended() const {
@@ -172,16 +174,13 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
 // Looks at all peers, and not only at the one that is waited for: one that gave up ends the call
 // for all.
 Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now) {
-  const unsigned self = arena_.self();
   if (aborted()) return ended();
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer == arena_.self()) continue;
     const Line& line = arena_.line(peer);
     // Such a peer may be in a later call by now, and ranks that followed it are not in this one.
-    if (went_elsewhere(line, terms.call)) {
-      return Status::error(StatusCode::kMismatch, "rank %u: %s #%llu: rank %u makes another call",
-                           self, terms.name, number_of(terms), unsigned{peer});
-    }
+    if (went_elsewhere(line, terms.call))
+      return error(terms, StatusCode::kMismatch, named(peer) + " makes another call");
     if (goal.reached(line)) {
       if (!inspect) continue;
       if (Status status = inspect(peer); !status.ok()) return status;
@@ -190,7 +189,7 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
     const bool gave_up = line.gave_up.load() >= terms.call;
     const auto gone = static_cast<Gone>(line.gone.load());
     if (!gave_up && gone == Gone::no) continue;
-    if (goal.reached(line)) continue;  // before that
+    if (goal.reached(line)) continue;  // it had come before it gave up or left
     if (gone == Gone::aborted)
       return this->gone(
           terms, peer,
@@ -216,10 +215,9 @@ Rank Station::farthest_behind(const Goal& goal) const {
 
 Status Station::timed_out(const Terms& terms, Rank last) const {
   const bool begun = arena_.line(last).progress.load() >= progress_of(terms.call, 0);
-  return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: %s #%llu: Timed out (%s): rank %u %s", unsigned{arena_.self()},
-                       terms.name, number_of(terms), deadline_of(terms).data(), unsigned{last},
-                       begun ? "does not go on" : "has not begun it");
+  return error(terms, StatusCode::kDeadlineExceeded,
+               "Timed out (" + deadline_of(terms) + "): " + named(last) +
+                   (begun ? " does not go on" : " has not begun it"));
 }
 
 Status Station::overdue(const Terms& terms, const Goal& goal) {
@@ -232,10 +230,8 @@ Status Station::overdue(const Terms& terms, const Goal& goal) {
 Status Station::overdue_behind(const Terms& terms) const {
   const Rank last = farthest_behind(goal_of(terms, 1));
   if (last != kNoRank) return timed_out(terms, last);
-  return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: %s #%llu: Timed out (%s): the call before it is not over",
-                       unsigned{arena_.self()}, terms.name, number_of(terms),
-                       deadline_of(terms).data());
+  return error(terms, StatusCode::kDeadlineExceeded,
+               "Timed out (" + deadline_of(terms) + "): the call before it is not over");
 }
 
 void Station::sleep(const Line& line, Rank peer, const Goal& goal, Duration patience) {
@@ -249,9 +245,8 @@ void Station::sleep(const Line& line, Rank peer, const Goal& goal, Duration pati
 
 Status Station::gone(const Terms& terms, Rank peer, const char* how) {
   culprit_ = peer;
-  return Status::error(StatusCode::kPeerLost, "rank %u: %s #%llu: rank %u %s (%s)",
-                       unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer}, how,
-                       deadline_of(terms).data());
+  return error(terms, StatusCode::kPeerLost,
+               named(peer) + " " + how + " (" + deadline_of(terms) + ")");
 }
 
 // The peer may have failed in a later call, too. Then this is the reason of that failure.
@@ -260,22 +255,16 @@ Status Station::failed_there(const Terms& terms, Rank peer) {
   culprit_ = reason.rank < arena_.ranks() && reason.rank != arena_.self() ? reason.rank : peer;
   switch (static_cast<StatusCode>(reason.code)) {
     case StatusCode::kDeadlineExceeded:
-      return Status::error(StatusCode::kDeadlineExceeded,
-                           "rank %u: %s #%llu: rank %u gave it up at its own deadline",
-                           unsigned{arena_.self()}, terms.name, number_of(terms),
-                           unsigned{culprit_});
+      return error(terms, StatusCode::kDeadlineExceeded,
+                   named(culprit_) + " gave it up at its own deadline");
     case StatusCode::kPeerLost:
       if (reason.rank == arena_.self()) return gone(terms, peer, protocol::kGaveUsUp);
       if (culprit_ == peer) break;
-      return Status::error(StatusCode::kPeerLost,
-                           "rank %u: %s #%llu: rank %u gave it up because rank %u is gone",
-                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer},
-                           unsigned{culprit_});
+      return error(terms, StatusCode::kPeerLost,
+                   named(peer) + " gave it up because " + named(culprit_) + " is gone");
     case StatusCode::kMismatch:
-      return Status::error(StatusCode::kMismatch,
-                           "rank %u: %s #%llu: rank %u found that ranks disagree, and its error "
-                           "names both",
-                           unsigned{arena_.self()}, terms.name, number_of(terms), unsigned{peer});
+      return error(terms, StatusCode::kMismatch,
+                   named(peer) + " found that ranks disagree, and its error names both");
     default:
       break;
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "base/time.h"
 #include "near/arena.h"
@@ -16,7 +17,7 @@ namespace leeway::near {
 struct Surroundings {
   std::function<Instant()> now;
   // Called every 20 ms during a wait: tells whether the peers live. A status that is not ok ends
-  // the wait, and the rank is one that does not live.
+  // the wait, and the argument is set to a rank that does not live.
   std::function<Status(Rank&)> look;
 };
 
@@ -30,7 +31,7 @@ struct Terms {
 
 // Calls have rising numbers. A rank posts steps 1, 2, ... of a call, and after each waits for the
 // others (await_all()). It may leave the call by give_up(). After that, or after a call that went
-// elsewhere, its next call starts with begin() and await_begun().
+// elsewhere, its next call starts with begin() and a wait for step 0.
 class Station {
  public:
   Station(const Arena& arena, Surroundings surroundings);
@@ -45,8 +46,8 @@ class Station {
   }
   // Says that this rank has left all calls before this one.
   void begin(std::uint64_t call);
-  // Says that the call has failed here: this rank does not use the call's memory any more. Peers
-  // are told why, and which rank it began with: the one that the latest error here names.
+  // Says that the call has failed here, and that this rank does not use the call's memory any more.
+  // Peers are told why, and the rank at which the failure began: that of the latest error here.
   void give_up(std::uint64_t call, StatusCode why);
   // Makes this rank the culprit of the latest error.
   void blame(Rank rank) { culprit_ = rank; }
@@ -57,14 +58,13 @@ class Station {
   // Says that a region was given back.
   void note_freed();
 
-  // Waits until all others have come to this step of the call. The words that peers wrote before
-  // they posted the step can be read then. Else returns the error with which the call fails: the
-  // deadline, a peer that gave the call up or is gone, the status of look(), or abort(). Errors
-  // name the rank. `inspect`: asked of peers that have come, while others have not.
+  // Waits until all others have come to this step of the call; for step 0, until they have left all
+  // calls before this one. Then the words can be read that they wrote before they posted the step.
+  // Otherwise returns the error with which the call fails: the deadline, a peer that gave the call
+  // up or is gone, the status of look(), or abort(). Errors name the rank. `inspect` is called for
+  // peers that have come, while others have not.
   using Inspect = std::function<Status(Rank)>;
   Status await_all(const Terms& terms, std::uint64_t step, const Inspect& inspect = {});
-  // Waits until all others have left all calls before this one.
-  Status await_begun(const Terms& terms) { return await_all(terms, 0); }
   // Returns true if a rank takes this call to datagrams. If so, all see that once they have come to
   // step 1, or once their wait for it has failed.
   bool anyone_elsewhere(const Terms& terms) const;
@@ -100,6 +100,8 @@ class Station {
   };
   static Goal goal_of(const Terms& terms, std::uint64_t step);
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
+  // The text begins with this rank and the call.
+  Status error(const Terms& terms, StatusCode code, const std::string& what) const;
   // These functions remember the rank with which the failure began.
   Status gone(const Terms& terms, Rank peer, const char* how);
   Status failed_there(const Terms& terms, Rank peer);

@@ -23,7 +23,7 @@ void CallBook::add(const std::string& communicator, const collective::Request& r
     return;
   }
   const CollectiveReport& report = request.report;
-  const double seconds = static_cast<double>(report.times.total.count()) / 1e9;
+  const double seconds = to_seconds(report.times.total);
   const auto* const bucket = std::lower_bound(kCallSeconds.begin(), kCallSeconds.end(), seconds);
   ++calls.buckets[static_cast<std::size_t>(bucket - kCallSeconds.begin())];
   calls.seconds += seconds;

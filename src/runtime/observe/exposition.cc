@@ -1,8 +1,7 @@
 #include "observe/exposition.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -17,10 +16,6 @@ using driving::Snapshot;
 using Label = prometheus::ClientMetric::Label;
 using Labels = std::vector<Label>;
 using prometheus::MetricType;
-
-double seconds(Duration duration) {
-  return static_cast<double>(duration.count()) / 1e9;
-}
 
 double number(std::uint64_t count) {
   return static_cast<double>(count);
@@ -39,6 +34,14 @@ class Families {
   }
   void counter(const char* name, const char* help, const Labels& labels, double value) {
     metric(MetricType::Counter, name, help, labels).counter.value = value;
+  }
+  struct Count {
+    const char* name;
+    const char* help;
+    std::uint64_t count;
+  };
+  void counters(const Labels& labels, std::initializer_list<Count> counts) {
+    for (const Count& one : counts) counter(one.name, one.help, labels, number(one.count));
   }
   void calls(const char* name, const char* help, const Labels& labels, const Calls& calls) {
     auto& histogram = metric(MetricType::Histogram, name, help, labels).histogram;
@@ -70,20 +73,12 @@ class Families {
   std::vector<prometheus::MetricFamily> families_;
 };
 
-using Reasons = std::array<std::uint64_t, wire::kRefusals>;
-
 void add_refused(Families& out, const Labels& labels, const Snapshot& snapshot) {
-  constexpr std::array<const char*, wire::kRefusals> kPlain = {
-      "",         "truncated", "oversized", "magic",     "version",
-      "checksum", "type",      "epoch",     "misrouted", "field"};
-  constexpr std::array<const char*, seal::kRefusals> kSealed = {
-      "",        "too_short", "unsealed",  "unknown_tag", "wrong_address",
-      "too_old", "replayed",  "key_phase", "forged"};
   const auto add = [&](const char* reason, std::uint64_t count) {
     out.counter("leeway_refused_datagrams_total", "Datagrams that were dropped unread, by reason.",
                 with(labels, "reason", reason), number(count));
   };
-  Reasons refused = snapshot.refused;
+  auto refused = snapshot.refused;
   std::uint64_t plan = 0;
   std::uint64_t report = 0;
   std::uint64_t progress = 0;
@@ -95,31 +90,29 @@ void add_refused(Families& out, const Labels& labels, const Snapshot& snapshot) 
   }
   add("stranger", snapshot.wire.from_strangers);
   add("truncated_by_system", snapshot.wire.oversized);
-  for (std::size_t i = 1; i < kPlain.size(); ++i) add(kPlain[i], refused[i]);
+  for (std::size_t i = 1; i < refused.size(); ++i) add(wire::kRefusalNames[i], refused[i]);
   add("plan", plan);
   add("report", report);
   add("progress", progress);
-  for (std::size_t i = 1; snapshot.sealed && i < kSealed.size(); ++i)
-    add(kSealed[i], snapshot.seal.refused[i]);
+  for (std::size_t i = 1; snapshot.sealed && i < seal::kRefusals; ++i)
+    add(seal::kRefusalNames[i], snapshot.seal.refused[i]);
 }
 
 void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
   const TransportCounters& wire = snapshot.wire;
   out.gauge("leeway_sealed", "1: datagrams are encrypted and authenticated.", labels,
             snapshot.sealed ? 1 : 0);
-  out.counter("leeway_sent_bytes_total", "Payload of UDP, or of the transport, that left.", labels,
-              number(wire.bytes_sent));
-  out.counter("leeway_received_bytes_total", "The same, that arrived.", labels,
-              number(wire.bytes_received));
-  out.counter("leeway_sent_datagrams_total", "Datagrams that left.", labels,
-              number(wire.datagrams_sent));
-  out.counter("leeway_received_datagrams_total", "Datagrams that arrived.", labels,
-              number(wire.datagrams_received));
-  out.counter("leeway_send_errors_total", "Trains that could not be sent.", labels,
-              number(wire.send_errors));
-  out.counter("leeway_host_dropped_datagrams_total",
-              "Datagrams that this host dropped because its receive buffer was full.", labels,
-              number(wire.kernel_drops));
+  out.counters(
+      labels,
+      {{"leeway_sent_bytes_total", "Payload of UDP, or of the transport, that left.",
+        wire.bytes_sent},
+       {"leeway_received_bytes_total", "The same, that arrived.", wire.bytes_received},
+       {"leeway_sent_datagrams_total", "Datagrams that left.", wire.datagrams_sent},
+       {"leeway_received_datagrams_total", "Datagrams that arrived.", wire.datagrams_received},
+       {"leeway_send_errors_total", "Trains that could not be sent.", wire.send_errors},
+       {"leeway_host_dropped_datagrams_total",
+        "Datagrams that this host dropped because its receive buffer was full.",
+        wire.kernel_drops}});
   add_refused(out, labels, snapshot);
   if (snapshot.sealed) {
     out.counter("leeway_forwarded_datagrams_total",
@@ -184,30 +177,29 @@ void add_peer(Families& out, const Labels& labels, const PeerView& peer) {
   out.gauge("leeway_peer_relayed", "1: through another process, for want of a path.", labels,
             peer.relayed ? 1 : 0);
   if (peer.rtt_measured) {
-    out.gauge("leeway_peer_rtt_seconds", "Smoothed round trip.", labels, seconds(peer.rtt));
+    out.gauge("leeway_peer_rtt_seconds", "Smoothed round trip.", labels, to_seconds(peer.rtt));
   }
   if (peer.rtt_min > Duration(0)) {
     out.gauge("leeway_peer_rtt_min_seconds", "The least round trip of the last minutes.", labels,
-              seconds(peer.rtt_min));
+              to_seconds(peer.rtt_min));
     out.gauge("leeway_peer_queue_delay_seconds", "One-way delay above the least seen.", labels,
-              seconds(peer.queueing));
+              to_seconds(peer.queueing));
   }
   if (peer.datagrams_sent > 0) {
     out.gauge("leeway_peer_loss_ratio", "Smoothed share of datagrams to the peer that were lost.",
               labels, peer.loss);
   }
-  out.counter("leeway_peer_sent_bytes_total", "To the peer's process.", labels,
-              number(peer.bytes_sent));
-  out.counter("leeway_peer_delivered_bytes_total", "Of these, arrived, as the peer reported.",
-              labels, number(peer.bytes_delivered));
-  out.counter("leeway_peer_received_bytes_total", "From the peer's process.", labels,
-              number(peer.bytes_received));
-  out.counter("leeway_peer_sent_datagrams_total", "To the peer's process.", labels,
-              number(peer.datagrams_sent));
-  out.counter("leeway_peer_lost_datagrams_total", "Of these, lost, as the peer reported.", labels,
-              number(peer.datagrams_lost));
-  out.counter("leeway_peer_received_datagrams_total", "From the peer's process.", labels,
-              number(peer.datagrams_received));
+  out.counters(
+      labels,
+      {{"leeway_peer_sent_bytes_total", "To the peer's process.", peer.bytes_sent},
+       {"leeway_peer_delivered_bytes_total", "Of these, arrived, as the peer reported.",
+        peer.bytes_delivered},
+       {"leeway_peer_received_bytes_total", "From the peer's process.", peer.bytes_received},
+       {"leeway_peer_sent_datagrams_total", "To the peer's process.", peer.datagrams_sent},
+       {"leeway_peer_lost_datagrams_total", "Of these, lost, as the peer reported.",
+        peer.datagrams_lost},
+       {"leeway_peer_received_datagrams_total", "From the peer's process.",
+        peer.datagrams_received}});
   out.gauge("leeway_peer_in_flight_datagrams", "Under way to the peer.", labels,
             peer.datagrams_in_flight);
   out.gauge("leeway_peer_window_datagrams", "As many may be.", labels, peer.window_datagrams);
@@ -215,7 +207,7 @@ void add_peer(Families& out, const Labels& labels, const PeerView& peer) {
     const auto limit = static_cast<driving::Limit>(i);
     out.counter("leeway_peer_limited_seconds_total", "How long data to and from the peer waited.",
                 with(labels, "by", to_string(limit)),
-                seconds(peer.limited[static_cast<std::size_t>(i)]));
+                to_seconds(peer.limited[static_cast<std::size_t>(i)]));
   }
 }
 
@@ -226,18 +218,17 @@ void add_channel(Families& out, const Labels& labels, const ChannelView& channel
   out.gauge("leeway_communicator_info", "A communicator: its ranks, and the size of a datagram.",
             info, 1);
   out.gauge("leeway_open_operations", "Operations that are open now.", labels, channel.rounds_open);
-  out.counter("leeway_deadline_cuts_total", "Operations that their deadline ended.", labels,
-              number(core.deadline_cuts));
-  out.counter("leeway_late_packets_total", "Packets that came after their operation was settled.",
-              labels, number(core.late));
-  out.counter("leeway_duplicate_packets_total", "Packets that were there already.", labels,
-              number(core.duplicate));
-  out.counter("leeway_repaired_packets_total", "Packets that were sent again when asked for.",
-              labels, number(core.repairs_sent));
-  out.counter("leeway_recovered_packets_total", "Packets that were computed from parity.", labels,
-              number(core.recovered));
-  out.counter("leeway_lost_peers_total", "Peers that were given up as dead.", labels,
-              number(core.peers_given_up));
+  out.counters(
+      labels,
+      {{"leeway_deadline_cuts_total", "Operations that their deadline ended.", core.deadline_cuts},
+       {"leeway_late_packets_total", "Packets that came after their operation was settled.",
+        core.late},
+       {"leeway_duplicate_packets_total", "Packets that were there already.", core.duplicate},
+       {"leeway_repaired_packets_total", "Packets that were sent again when asked for.",
+        core.repairs_sent},
+       {"leeway_recovered_packets_total", "Packets that were computed from parity.",
+        core.recovered},
+       {"leeway_lost_peers_total", "Peers that were given up as dead.", core.peers_given_up}});
   PeerView others;
   for (std::size_t i = 0; i < channel.peers.size(); ++i) {
     const PeerView& peer = channel.peers[i];
@@ -252,14 +243,14 @@ void add_channel(Families& out, const Labels& labels, const ChannelView& channel
 
 void add_calls(Families& out, const Labels& labels, const Calls& calls) {
   out.calls("leeway_operation_seconds", "From the call to its end on this rank.", labels, calls);
-  out.counter("leeway_operation_errors_total", "Calls that ended with an error.", labels,
-              number(calls.failed));
-  out.counter("leeway_operation_deadline_cuts_total", "Calls that were settled by the deadline.",
-              labels, number(calls.deadline_cuts));
-  out.counter("leeway_operation_expected_packets_total", "Packets that peers were to send us.",
-              labels, number(calls.packets_expected));
-  out.counter("leeway_operation_missing_packets_total", "Of these, not in any result.", labels,
-              number(calls.packets_missing));
+  out.counters(labels,
+               {{"leeway_operation_errors_total", "Calls that ended with an error.", calls.failed},
+                {"leeway_operation_deadline_cuts_total", "Calls that were settled by the deadline.",
+                 calls.deadline_cuts},
+                {"leeway_operation_expected_packets_total", "Packets that peers were to send us.",
+                 calls.packets_expected},
+                {"leeway_operation_missing_packets_total", "Of these, not in any result.",
+                 calls.packets_missing}});
   if (!calls.reduced) return;
   out.gauge("leeway_contributors", "Ranks in the latest reduction, mean over packets.", labels,
             calls.contributors_mean);

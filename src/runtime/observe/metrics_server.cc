@@ -202,11 +202,11 @@ class HttpServer final : public MetricsServer {
       return visitor != nullptr && visitor->source() == source;
     };
     const auto of_source = std::count_if(visitors_.begin(), visitors_.end(), is_of_source);
-    const bool has_share = static_cast<std::size_t>(of_source) >= kVisitorsOfSource;
-    if (!has_share && visitors_.size() < kVisitorsMax) return true;
+    const bool share_is_used = static_cast<std::size_t>(of_source) >= kVisitorsOfSource;
+    if (!share_is_used && visitors_.size() < kVisitorsMax) return true;
     const auto longest = std::find_if(visitors_.begin(), visitors_.end(), [&](const auto& known) {
       const auto visitor = known.lock();
-      return visitor != nullptr && visitor->silent() && (!has_share || is_of_source(known));
+      return visitor != nullptr && visitor->silent() && (!share_is_used || is_of_source(known));
     });
     if (longest == visitors_.end()) return false;
     if (const auto visitor = longest->lock()) visitor->hang_up();

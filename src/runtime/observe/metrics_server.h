@@ -1,5 +1,5 @@
-// Serves Prometheus over HTTP, with the snapshots that the drivers of this process put up last. It
-// has a thread of its own and uses none of theirs.
+// Serves Prometheus over HTTP, with the latest snapshots of this process's drivers. It has a thread
+// of its own and uses none of theirs.
 //
 // There is one server for each address: all drivers of a process that name one share it. It closes
 // when the last driver releases it.

@@ -51,7 +51,7 @@ const char* remedy_of(int error) {
   }
 }
 
-// Slots belong to the process. The views of its communicators tell which ranks are behind them.
+// Slots belong to the process. The views of its communicators tell which ranks have them.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
   std::string to = to_text(refused.at);

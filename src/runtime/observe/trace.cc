@@ -34,9 +34,9 @@ Traces& traces() {
   return of_process->get();
 }
 
-// Opens the file at `path`. Refuses devices and pipes, also as `asked`: opening one may block, and
-// ranks have files of their own beside it. Returns null on failure. Then errno says why; 0 means
-// that it is no plain file.
+// Opens the file at `path`. Refuses devices and pipes, because opening one may block. `asked`, the
+// path in the options, must be none either, because ranks' files lie beside it. Returns null on
+// failure. Then errno says why; 0 means that it is no plain file.
 std::FILE* open_file(const std::string& path, const std::string& asked) {
   struct stat facts {};
   errno = 0;
@@ -156,23 +156,12 @@ void Trace::leave(const Note& note) {
   }
 }
 
-void Trace::sent(Instant now, Rank peer, wire::PacketType type, std::uint32_t number,
-                 std::size_t bytes) {
+void Trace::moved(Instant now, Way way, Rank peer, const wire::Prefix& prefix, std::size_t bytes) {
   leave({.at = now,
-         .what = What::sent,
-         .type = static_cast<std::uint8_t>(type),
+         .what = way == Way::sent ? What::sent : What::received,
+         .type = static_cast<std::uint8_t>(prefix.type),
          .peer = peer,
-         .number = number,
-         .bytes = bytes});
-}
-
-void Trace::received(Instant now, Rank peer, wire::PacketType type, std::uint32_t number,
-                     std::size_t bytes) {
-  leave({.at = now,
-         .what = What::received,
-         .type = static_cast<std::uint8_t>(type),
-         .peer = peer,
-         .number = number,
+         .number = prefix.sequence,
          .bytes = bytes});
 }
 
@@ -275,8 +264,8 @@ void Trace::write(const Note& note) {
   write_record(text.data(), length);
 }
 
-// Ends the trace if the disk takes no more: that record is lost, and later ones would be out of
-// order.
+// Ends the trace if the disk takes no more, because a record is lost then, and later ones would be
+// out of order.
 void Trace::flush() {
   if (std::fflush(file_) == 0 || full_) return;
   full_ = true;

@@ -43,10 +43,11 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // May be called from any thread; they never block. `peer` is a slot of the transport.
-  void sent(Instant now, Rank peer, wire::PacketType type, std::uint32_t number, std::size_t bytes);
-  void received(Instant now, Rank peer, wire::PacketType type, std::uint32_t number,
-                std::size_t bytes);
+  // The way of a datagram, as this process sees it.
+  enum class Way : std::uint8_t { sent, received };
+
+  // Any thread may call these functions, which never block. `peer` is a slot of the transport.
+  void moved(Instant now, Way way, Rank peer, const wire::Prefix& prefix, std::size_t bytes);
   void look(const driving::Snapshot& snapshot);
   void done(Instant now, const collective::Request& request);
 

@@ -35,7 +35,7 @@ class TracedTransport final : public DatagramTransport {
     for (const Received& received : out.first(count)) {
       wire::Prefix prefix;
       if (wire::peek_prefix(received.bytes, prefix) == wire::Refusal::none)
-        trace_->received(now, received.from, prefix.type, prefix.sequence, received.bytes.size());
+        trace_->moved(now, Trace::Way::received, received.from, prefix, received.bytes.size());
     }
     return count;
   }
@@ -63,7 +63,7 @@ class TracedTransport final : public DatagramTransport {
       }
       wire::Prefix prefix;
       (void)wire::peek_prefix(head, prefix);  // the rest of the header is not needed
-      trace_->sent(now, train.to, prefix.type, prefix.sequence, bytes);
+      trace_->moved(now, Trace::Way::sent, train.to, prefix, bytes);
     }
   }
 

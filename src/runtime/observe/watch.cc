@@ -7,6 +7,7 @@
 #include "observe/metrics_server.h"
 #include "observe/operator_log.h"
 #include "observe/trace.h"
+#include "transport/udp/udp_transport.h"
 
 namespace leeway::observe {
 namespace {
@@ -14,16 +15,14 @@ namespace {
 using rendezvous::Log;
 using rendezvous::LogLevel;
 
-// Default size that sockets request for their buffers (transport/udp).
-constexpr std::size_t kSocketBufferBytes = 8u << 20;
-
 class Watcher final : public driving::Observer {
  public:
   Watcher(const Options& options, const Log& log, std::function<bool()> segmentation)
       : log_(log.level(), log.rank()),
         lines_(log_, {.injected_losses = options.faults.any(),
-                      .buffer_bytes = options.socket_buffer_bytes != 0 ? options.socket_buffer_bytes
-                                                                       : kSocketBufferBytes}),
+                      .buffer_bytes = options.socket_buffer_bytes != 0
+                                          ? options.socket_buffer_bytes
+                                          : transport::UdpOptions().socket_buffer_bytes}),
         segmentation_(std::move(segmentation)),
         segmented_(segmentation_ && segmentation_()),
         trace_(Trace::of(options)) {}

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <asio/io_context.hpp>
-#include <charconv>
 #include <cstring>
 #include <system_error>
 
+#include "base/read_number.h"
 #include "transport/udp/address.h"
 
 namespace leeway::rendezvous {
 namespace {
 
-// Does not say whose address it is: the caller adds that.
+// The text does not say whose address it is: the caller adds that.
 Status malformed(std::string_view text, int port_min) {
   return Status::error(StatusCode::kInvalidArgument,
                        "\"%.*s\" is not host:port or [v6]:port with a port of %d to 65535",
@@ -22,10 +22,7 @@ Status malformed(std::string_view text, int port_min) {
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return port;
+  return read_number(text, port) ? std::optional(port) : std::nullopt;
 }
 
 }  // namespace
@@ -163,6 +160,11 @@ std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes) {
     return asio::ip::address_v6(v6);
   }
   return std::nullopt;
+}
+
+std::optional<asio::ip::address> plain_address(ByteSpan bytes) {
+  const auto address = address_from_bytes(bytes);
+  return address ? std::optional(unmapped(*address)) : std::nullopt;
 }
 
 std::string to_text(const HostPort& where) {

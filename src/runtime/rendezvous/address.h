@@ -32,8 +32,8 @@ bool is_any_host(std::string_view host);
 asio::ip::address outward_address();
 
 // The address of this host towards the others of a group: the one by which the system would reach
-// `rendezvous`. Where that says nothing (it is empty, names no host, or is this machine's own name,
-// which Debian's /etc/hosts maps to 127.0.1.1) the outward one.
+// `rendezvous`. It is outward_address() if `rendezvous` is empty, names no host, or is this
+// machine's own name, which Debian's /etc/hosts maps to 127.0.1.1.
 Result<asio::ip::address> address_towards(std::string_view rendezvous);
 
 struct ResolvedHost {
@@ -58,6 +58,8 @@ std::uint64_t network_of(const asio::ip::address& address);
 // 4 or 16 bytes in network order.
 std::vector<std::byte> to_bytes(const asio::ip::address& address);
 std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes);
+// The same, unmapped().
+std::optional<asio::ip::address> plain_address(ByteSpan bytes);
 
 // parse_host_port()'s inverse: brackets around a host with colons.
 std::string to_text(const HostPort& where);

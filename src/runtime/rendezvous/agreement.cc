@@ -59,7 +59,7 @@ void put_memory(const MemoryPlace& memory, control::Memory& message) {
   message.set_token(memory.token.data(), memory.token.size());
 }
 
-// `message` must have been checked.
+// `message` must have passed parse_hello() or parse_welcome().
 MemoryPlace memory_of(const control::Memory& message) {
   MemoryPlace memory;
   if (message.token().empty()) return memory;
@@ -69,7 +69,7 @@ MemoryPlace memory_of(const control::Memory& message) {
   return memory;
 }
 
-// `bytes` must be of a message that was checked.
+// `bytes` must have the size of a key, as those of a parsed message do.
 keys::Key key_of(const std::string& bytes) {
   keys::Key key;
   std::memcpy(key.data(), bytes.data(), key.size());
@@ -277,9 +277,9 @@ Status claimed_twice(std::uint32_t rank, const std::string& one_place,
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch) {
-  // A transport of the caller's own has no such address, and no port of UDP.
+  // With a transport of the caller's own there is no IP address; loopback stands in for it.
   const auto address_of = [](ByteSpan bytes) {
-    return unmapped(address_from_bytes(bytes).value_or(asio::ip::address_v4::loopback()));
+    return plain_address(bytes).value_or(asio::ip::address_v4::loopback());
   };
   const asio::ip::address first = address_of(root.data_address);
   GroupTransport udp{TransportKind::udp,

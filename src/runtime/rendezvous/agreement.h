@@ -9,11 +9,11 @@
 
 #include "control.pb.h"
 #include "leeway/status.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 
 namespace leeway::rendezvous {
 
-// "node-a, process 4711": where a rank runs, for people.
+// Returns where this rank runs, for people: "node-a, process 4711".
 std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
@@ -22,14 +22,14 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
                         Duration round_trip = Duration(0));
 
 // Checks that rank 0 speaks this rank's version and expects the same number of ranks. The error
-// names both sides. Ranks that differ in this do not know where rank 0 looks for their Hellos.
+// names both sides. Rank 0 would not find the Hello of a rank that differs.
 Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
 
 // Checks that a Hello that was put for `rank` fits rank 0's own configuration. The error names both
 // sides.
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
 
-// The error when two processes that are both alive say that they are the same rank.
+// The error if two live processes claim one rank.
 Status claimed_twice(std::uint32_t rank, const std::string& one_place,
                      const std::string& other_place);
 
@@ -52,16 +52,16 @@ std::vector<std::byte> proved_value(const google::protobuf::MessageLite& message
 Result<control::Hello> take_hello(ByteSpan value, const std::string& key,
                                   const LocalConfiguration& root, Rank rank);
 
-// Returns the group of a Welcome that parse_welcome() made of `value`. With a secret the proof is
+// Returns the group of a Welcome that parse_welcome() read from `value`. With a secret the proof is
 // checked.
 Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const std::string& key,
                          const LocalConfiguration& local);
 
-// Binds the group's keys to this table: from now on they are those of no other.
+// Makes the group's keys depend on this table, so that no other table leads to the same keys.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key);
 
-// Derives this process's keys from the table's identities. Returns kMismatch if the table leaves
-// them out, gives this rank another's, or gives one to two ranks.
+// Derives this process's keys from the table's identities. Returns kMismatch if the table has no
+// identities, another one for this rank, or the same one for two ranks.
 Status take_keys(const LocalConfiguration& local, Group& group);
 
 }  // namespace leeway::rendezvous

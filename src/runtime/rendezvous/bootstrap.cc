@@ -1,7 +1,6 @@
 #include "rendezvous/bootstrap.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 
 #include "base/limits.h"
@@ -48,7 +47,8 @@ Result<Group> alone(const LocalConfiguration& local) {
                     std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
 }
 
-// A caller's store shows no certificates: its writers could give each member keys of their own.
+// Refuses certificates alone with a caller's store. They are shown on TLS connections, not in a
+// store, whose writers could give each member keys of their own.
 Status check_store(const LocalConfiguration& local) {
   if (local.identity == nullptr || local.identity->secrets->are_secret()) return {};
   return Status::error(StatusCode::kInvalidArgument,
@@ -70,7 +70,7 @@ Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort&
   auto server_log = log == nullptr ? nullptr : std::make_unique<Log>(log->level(), log->rank());
   const auto security = security_of(root);
   if (!security.ok()) return security.status();
-  auto server = ServerStore::open_shared(where, limits, *security, std::move(server_log));
+  auto server = shared_server(where, limits, *security, std::move(server_log));
   if (!server.ok()) {
     if (server.status().code() == StatusCode::kInvalidArgument) return server.status();
     return Status::error(server.status().code(), "rank 0 %s", server.status().c_str());
@@ -83,11 +83,12 @@ Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort&
   const MeetingPlace place{server->get(), (*server)->address(), true, server->get()};
   auto group = meet(root, place, log, limits);
   if (root.store != nullptr) forget(*root.store, published);
-  if (group.ok()) group->place = (*server)->server();
+  if (group.ok()) group->place = *server;
   return group;
 }
 
-// The server's address: given, or in the store, where rank 0 may replace it at any time.
+// Returns what finds the server's address: it is given, or in the store, where rank 0 may replace
+// it at any time.
 TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
   if (where.port != 0) return [where] { return Result<HostPort>(where); };
   return [store = local.store, key = MeetingKeys(local).address()]() -> Result<HostPort> {
@@ -131,8 +132,8 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
   const auto security = security_of(local);
   if (!security.ok()) return security.status();
   TcpClient client(finder(local, where), *security, "rank 0", end);
-  // A stranger in rank 0's place cannot end this rank's call, so it goes on; the operator hears of
-  // a wrong secret at once.
+  // A refusal does not end the call, because it may come from a stranger in rank 0's place. The log
+  // tells the operator at once, in case this rank's secret is wrong.
   if (log != nullptr) {
     client.on_refusal([log](const Status& why) {
       log->print(LogLevel::warn, "rendezvous refusal",
@@ -162,7 +163,7 @@ Result<Group> meet_over(const LocalConfiguration& local, Log* log, const Rendezv
                          : meet_at_server(local, *where, log, limits);
 }
 
-// Without a secret anyone who reaches the address takes part in the group.
+// Refuses a public address without a secret: anyone who reaches it could take part in the group.
 Status check_data_address(const LocalConfiguration& local) {
   if (local.identity != nullptr || local.insecure) return {};
   const auto address = address_from_bytes(local.data_address);
@@ -182,33 +183,6 @@ Status rendezvous_unknown(int rank) {
 Status rendezvous_refused(const Status& why) {
   return Status::error(why.code(), "create: rendezvous %s (Options::rendezvous, LEEWAY_RENDEZVOUS)",
                        why.c_str());
-}
-
-std::string why_far(const Group& group) {
-  constexpr Duration kWithinSite = std::chrono::milliseconds(2);
-  const GroupTransport& transport = group.datagrams;
-  if (transport.kind != TransportKind::udp) return "";
-  if (group.round_trip > kWithinSite) {
-    char text[64];
-    std::snprintf(text, sizeof text, "the farthest rank is %.1f ms from rank 0",
-                  std::chrono::duration<double, std::milli>(group.round_trip).count());
-    return text;
-  }
-  for (std::size_t rank = 0; rank < transport.members.size(); ++rank) {
-    const auto address = address_from_bytes(transport.members[rank].address);
-    if (address && !is_private(*address))
-      return "rank " + std::to_string(rank) + " has the public address " + address->to_string();
-  }
-  return "";
-}
-
-bool shares_host(const Group& group) {
-  const GroupTransport& transport = group.datagrams;
-  return transport.kind == TransportKind::udp &&
-         std::all_of(transport.members.begin(), transport.members.end(),
-                     [&](const GroupTransport::Member& member) {
-                       return member.address == transport.members.front().address;
-                     });
 }
 
 Result<Group> join_group(const LocalConfiguration& local, Log* log,

@@ -1,6 +1,6 @@
 // The transports of one rank from opening to use. Before the meeting a rank opens what its options
-// allow and tells rank 0. After it, the candidate of the transport that all agreed on learn where
-// their peers are, and become a driver's.
+// allow and tells rank 0. After the meeting the candidate of the chosen transport learns where its
+// peers are, and becomes a driver's transport.
 #pragma once
 
 #include <asio/ip/address.hpp>
@@ -10,7 +10,7 @@
 
 #include "leeway/options.h"
 #include "leeway/transport.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 
 namespace leeway::rendezvous {
 
@@ -39,6 +39,11 @@ class Candidate {
   virtual std::unique_ptr<DatagramTransport> take() = 0;
 };
 
+// What the others are told about a candidate.
+TransportOffer offer_of(const Candidate& candidate);
+// The addresses of all ranks, as their offers told them.
+std::vector<std::vector<std::byte>> addresses_of(const GroupTransport& transport);
+
 // All that this rank brings to the meeting.
 struct Candidates {
   std::vector<std::unique_ptr<Candidate>> open;
@@ -53,11 +58,11 @@ struct Candidates {
   Result<std::unique_ptr<Candidate>> connect(const GroupTransport& transport, Rank self);
 };
 
-// Opens UDP always, which also says where this host is in the network. Opens the other transport
-// that is asked for by name. If the choice is automatic, opens verbs, unless there is nobody to
-// send to or packet loss is to be injected, which only UDP does. That one of these cannot be opened
-// is no error here: rank 0 tells all ranks, where it matters. `udp` is an open socket to use in
-// place of a new one.
+// Always opens UDP, whose address also tells where this host is in the network. Also opens the
+// transport that is asked for by name. If the choice is automatic, opens verbs, unless there is
+// nobody to send to or faults are to be injected, which only UDP does. If that fails, its offer
+// says so, and rank 0 tells all ranks if it matters. `udp` is an open socket to use in place of a
+// new one.
 Result<Candidates> open_candidates(const Options& options,
                                    std::unique_ptr<Candidate> udp = nullptr);
 
@@ -72,8 +77,8 @@ LocalConfiguration local_configuration(const Options& options);
 Result<std::unique_ptr<Candidate>> open_candidate(TransportKind kind, const Options& options,
                                                   const asio::ip::address& address);
 
-// The address of this host from which data go: as asked, or the one by which the system would reach
-// rank 0.
+// The address of this host from which data go: the one asked for, or the one by which the system
+// would reach rank 0.
 Result<asio::ip::address> data_address(const Options& options);
 
 // A device that a transport finds on this host.
@@ -84,7 +89,8 @@ struct TransportDevice {
   std::string remedy;  // where it is not
 };
 
-// Never empty. It is an error, which says why, if this build or this host has none of them.
+// The devices of a transport, never an empty list. If this build or this host has none, an error
+// says why.
 using Devices = Result<std::vector<TransportDevice>>;
 Devices list_devices(TransportKind kind);
 

@@ -33,7 +33,7 @@ class CustomCandidate final : public Candidate {
     return Status();
   }
 
-  // limits().multicast says whether it is in such a group.
+  // The transport says by limits().multicast whether it has multicast.
   Status join_multicast(const asio::ip::address&, std::uint16_t) override { return Status(); }
   std::unique_ptr<DatagramTransport> take() override { return std::move(transport_); }
 
@@ -48,17 +48,14 @@ Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const O
       options.datagram_bytes != 0 ? options.datagram_bytes : limits::kDatagramBytesMax;
   const std::size_t datagram_bytes = std::min(wanted, transport->limits().datagram_bytes_max);
   auto candidate = std::make_unique<CustomCandidate>(std::move(transport));
-  const GroupTransport::Member place = candidate->place();
   Candidates candidates{{}, local_configuration(options)};
   LocalConfiguration& local = candidates.local;
   local.transport = TransportKind::custom;
   local.datagram_bytes =
       static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kFrameBytesMax));
-  local.offers = {{TransportKind::custom,
-                   place.address,
-                   static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kDatagramBytesMax)),
-                   place.receive_buffer_bytes,
-                   {}}};
+  local.offers = {offer_of(*candidate)};
+  local.offers[0].datagram_bytes =
+      static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kDatagramBytesMax));
   candidates.open.push_back(std::move(candidate));
   return candidates;
 }

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "rendezvous/candidate.h"
-#include "transport/ucx/ucx_devices.h"
+#include "transport/ucx/report.h"
 #include "transport/ucx/ucx_transport.h"
 
 namespace leeway::rendezvous {
@@ -18,10 +18,7 @@ class UcxCandidate final : public Candidate {
   const TransportLimits& limits() const override { return ucx_->limits(); }
 
   Status connect(const GroupTransport& transport, Rank self) override {
-    std::vector<std::vector<std::byte>> addresses;
-    for (const GroupTransport::Member& member : transport.members)
-      addresses.push_back(member.address);
-    return ucx_->set_peers(addresses, self);
+    return ucx_->set_peers(addresses_of(transport), self);
   }
 
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {
@@ -49,7 +46,8 @@ Devices list_ucx_devices() {
   if (!resources.ok()) return resources.status();
   std::vector<TransportDevice> devices;
   for (const transport::UcxResource& resource : *resources) {
-    const std::string name = "UCX " + transport::ucx_version() + " " + resource.transport;
+    const std::string name =
+        std::string("UCX ") + ucp_get_version_string() + " " + resource.transport;
     if (devices.empty() || devices.back().name != name) devices.push_back({.name = name});
     std::string& facts = devices.back().facts;
     facts += (facts.empty() ? "" : " ") + resource.device;

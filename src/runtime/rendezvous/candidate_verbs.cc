@@ -1,3 +1,4 @@
+#include "base/network_address.h"
 #include "rendezvous/candidate.h"
 #include "transport/verbs/refusals.h"
 #include "transport/verbs/verbs_devices.h"
@@ -18,10 +19,7 @@ class VerbsCandidate final : public Candidate {
   const TransportLimits& limits() const override { return verbs_->limits(); }
 
   Status connect(const GroupTransport& transport, Rank) override {
-    std::vector<std::vector<std::byte>> addresses;
-    for (const GroupTransport::Member& member : transport.members)
-      addresses.push_back(member.address);
-    return verbs_->set_peers(addresses);
+    return verbs_->set_peers(addresses_of(transport));
   }
 
   Status join_multicast(const asio::ip::address& group, std::uint16_t) override {
@@ -41,7 +39,7 @@ std::string facts_of(const transport::VerbsPort& port) {
   facts += ", MTU " + std::to_string(port.mtu_bytes) + " of " + std::to_string(port.mtu_bytes_max);
   for (const transport::VerbsGid& gid : port.gids) {
     facts += ", GID " + std::to_string(gid.index) + " " + std::string(to_string(gid.type)) + " " +
-             transport::text_of(gid.gid);
+             ip_text(gid.gid);
   }
   return facts;
 }

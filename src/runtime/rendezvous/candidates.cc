@@ -3,12 +3,13 @@
 
 #include "base/contracts.h"
 #include "rendezvous/address.h"
+#include "rendezvous/bootstrap.h"
 #include "rendezvous/candidate.h"
 
 namespace leeway::rendezvous {
 namespace {
 
-// Every transport that a build of Leeway can have.
+// A transport that a build of Leeway can have.
 struct Known {
   TransportKind kind;
   const char* lacking;  // how to install and build it, if this build is without it
@@ -49,6 +50,8 @@ bool is_wanted(TransportKind kind, const Options& options) {
          !options.faults.any();
 }
 
+}  // namespace
+
 TransportOffer offer_of(const Candidate& candidate) {
   GroupTransport::Member place = candidate.place();
   return {candidate.kind(),
@@ -58,7 +61,12 @@ TransportOffer offer_of(const Candidate& candidate) {
           {}};
 }
 
-}  // namespace
+std::vector<std::vector<std::byte>> addresses_of(const GroupTransport& transport) {
+  std::vector<std::vector<std::byte>> addresses;
+  for (const GroupTransport::Member& member : transport.members)
+    addresses.push_back(member.address);
+  return addresses;
+}
 
 Result<std::unique_ptr<Candidate>> open_candidate(TransportKind kind, const Options& options,
                                                   const asio::ip::address& address) {

@@ -6,7 +6,7 @@
 
 #include "keys/joined_keys.h"
 #include "leeway/options.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "rendezvous/printable.h"
 #include "wire/packet.h"
 
@@ -20,7 +20,8 @@ bool parse(ByteSpan value, std::size_t bytes_max, Message& message) {
          message.magic() == kControlMagic;
 }
 
-// Field 17 of a message, of type bytes. A proof's length fits a varint of two digits.
+// Encodes field 17 of a message, of type bytes. The length of a proof fits into a varint of two
+// bytes.
 std::vector<std::byte> encoded_proof(ByteSpan proof) {
   std::vector<std::byte> field = {std::byte{0x8A}, std::byte{0x01}};
   if (proof.size() > 0x7F) field.push_back(static_cast<std::byte>((proof.size() & 0x7F) | 0x80));
@@ -89,7 +90,7 @@ bool is_usable(const control::Memory& memory) {
   return memory.token().size() == kBytes && memory.boot().size() == kBytes;
 }
 
-// Either all members have usable ones, or none has any.
+// Returns true if all members have a usable memory place, or none has any.
 bool has_usable_memories(const control::Group& group, int size) {
   return group.memories().empty() ||
          (group.memories_size() == size &&
@@ -97,7 +98,7 @@ bool has_usable_memories(const control::Group& group, int size) {
                       [](const control::Memory& memory) { return is_usable(memory); }));
 }
 
-// Either all members have usable ones, or none has any.
+// Returns true if all members have a usable identity, or none has any.
 bool has_usable_identities(const control::Group& group, int size) {
   if (group.identities().empty()) return group.nonce().empty();
   return group.nonce().size() == sizeof(keys::Key) && group.identities_size() == size &&

@@ -1,5 +1,5 @@
-// Rendezvous messages: Protobuf messages that begin with a magic number, as values of a store.
-// Every byte counts as a stranger's until the magic is right, and is checked after that.
+// Rendezvous messages: Protobuf messages that begin with a magic number, as values of a store. Any
+// value may be a stranger's, so the magic and then each field are checked.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline constexpr std::uint32_t kControlMagic = 0x4C575256;  // "LWRV"
 // kWelcomeBytesMax.
 std::vector<std::byte> value_of(const google::protobuf::MessageLite& message);
 
-// The same with a proof of these bytes behind them, as field 17 (WIRE 7.20).
+// Appends a proof of the value's bytes to them, as field 17 (WIRE 7.20).
 std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof);
-// Returns the bytes of a value that its proof covers. Returns nullopt if no proof stands behind all
-// other bytes.
+// Returns the bytes of a value that its proof covers. Returns nullopt unless the proof is the last
+// field.
 std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
 
-// Returns an Invitation whose magic is right and whose meeting is not 0. In another protocol
-// version it means what it does in ours.
+// Returns an Invitation whose magic is right and whose meeting is not 0. Its fields mean the same
+// in all protocol versions.
 std::optional<control::Invitation> parse_invitation(ByteSpan value);
 
 // Returns a Hello whose fields need no further checks of form: magic right, numbers in the ranges

@@ -1,13 +1,13 @@
 #include "rendezvous/environment.h"
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <system_error>
 
 #include "base/fnv.h"
 #include "base/limits.h"
+#include "base/read_number.h"
 #include "rendezvous/address.h"
 #include "rendezvous/log.h"
 #include "rendezvous/metrics_address.h"
@@ -90,8 +90,8 @@ class Reader {
     return value == nullptr || *value == '\0' ? nullptr : value;
   }
 
-  // A variable is set and empty after `LEEWAY_PORT=$PORT` where PORT is misspelt. A user who sets a
-  // variable wants it to count.
+  // Refuses a variable that is set and empty, as after `LEEWAY_PORT=$PORT` where PORT is misspelt.
+  // A user who sets a variable wants it to count.
   Status refuse_empty(const char* name) const {
     const char* const value = get_(name);
     if (value == nullptr || *value != '\0') return Status();
@@ -103,32 +103,46 @@ class Reader {
   Result<std::optional<Number>> number(const char* name, Number min, Number max) const {
     const char* const value = text(name);
     if (value == nullptr) return std::optional<Number>();
-    const std::string_view digits = value;
     Number parsed{};
-    const auto [stop, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-    if (error == std::errc() && stop == digits.data() + digits.size() && parsed >= min &&
-        parsed <= max) {
+    if (read_number(value, parsed) && parsed >= min && parsed <= max)
       return std::optional<Number>(parsed);
-    }
     return Status::error(StatusCode::kInvalidArgument,
                          "%s=\"%.60s\" is not a whole number from %s to %s", name, value,
                          std::to_string(min).c_str(), std::to_string(max).c_str());
+  }
+
+  // Sets `value` to the number, if the variable is set.
+  template <typename Number>
+  Status set(const char* name, Number min, Number max, Number& value) const {
+    const auto given = number(name, min, max);
+    if (given.ok()) value = given->value_or(value);
+    return given.status();
+  }
+  // The same for 0 or 1.
+  Status set(const char* name, bool& value) const {
+    const auto given = number<int>(name, 0, 1);
+    if (given.ok() && *given) value = **given == 1;
+    return given.status();
   }
 
  private:
   const EnvironmentGetter& get_;
 };
 
-// Every job step of Slurm sets the number of ranks. A bare batch script has Slurm's rank 0 without
-// it.
+// The error of a variable whose value another function refused.
+Status refused(const char* name, const Status& why) {
+  return Status::error(why.code(), "%s: %s", name, why.c_str());
+}
+
+// Returns true for a bare batch script of Slurm, which has rank 0 and no number of ranks. Every job
+// step has the number.
 bool is_batch_script(const Reader& read, const Convention& convention) {
   const char* const rank = read.text(convention.rank);
   return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
 }
 
-// The detected launcher's names, or null. A rank and a number of ranks belong together: with one of
-// them alone each process would be a group of its own.
+// Returns the detected launcher's names, or null. It is an error if a launcher tells a rank without
+// a number of ranks, or the reverse: each process would be a group of its own.
 Result<const Convention*> find_convention(const Reader& read) {
   const Convention* half = nullptr;
   for (const Convention& convention : kConventions) {
@@ -150,19 +164,20 @@ Result<const Convention*> find_convention(const Reader& read) {
 }
 
 Status read_place(const Reader& read, const Convention& names, Launcher& launcher) {
-  const auto rank = read.number<int>(names.rank, 0, limits::kPeersMax - 1);
-  if (!rank.ok()) return rank.status();
-  const auto size = read.number<int>(names.size, 1, limits::kPeersMax);
-  if (!size.ok()) return size.status();
+  int rank = 0;
+  int size = 0;
+  Status status = read.set(names.rank, 0, limits::kPeersMax - 1, rank);
+  if (status.ok()) status = read.set(names.size, 1, limits::kPeersMax, size);
+  if (!status.ok()) return status;
   const auto local_rank = read.number<int>(names.local_rank, 0, limits::kPeersMax - 1);
   if (!local_rank.ok()) return local_rank.status();
   const auto local_size = read.number<int>(names.local_size, 1, limits::kPeersMax);
   if (!local_size.ok()) return local_size.status();
-  if (**rank >= **size) {
+  if (rank >= size) {
     return Status::error(StatusCode::kInvalidArgument, "%s=%d is impossible with %s=%d", names.rank,
-                         **rank, names.size, **size);
+                         rank, names.size, size);
   }
-  launcher = {names.kind, **rank, **size, *local_rank, *local_size, {}};
+  launcher = {names.kind, rank, size, *local_rank, *local_size, {}};
   return {};
 }
 
@@ -197,8 +212,8 @@ std::uint16_t port_of_job(std::string_view identifier) {
   return static_cast<std::uint16_t>(kDerivedPortFirst + fnv1a(identifier) % kDerivedPortCount);
 }
 
-// The identifier of this start, equal on all its ranks, or 0 if the launcher tells none. A job of
-// Slurm has several identifiers where its nodes are of several kinds, so they do not count.
+// The identifier of this start, equal on all its ranks, or 0 if the launcher tells none. Slurm's
+// job identifiers do not count: a job whose nodes are of several kinds has several.
 std::uint64_t start_of(const Reader& read, LauncherKind kind) {
   const char* id = read.text("LEEWAY_RUN_ID");
   if (id == nullptr && kind == LauncherKind::torchrun) id = read.text("TORCHELASTIC_RUN_ID");
@@ -210,7 +225,7 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   if (const char* const given = read.text("LEEWAY_RENDEZVOUS")) {
     const auto parsed = parse_host_port(given);
     if (parsed.ok()) return std::string(given);
-    return Status::error(parsed.status().code(), "LEEWAY_RENDEZVOUS: %s", parsed.status().c_str());
+    return refused("LEEWAY_RENDEZVOUS", parsed.status());
   }
   if (launcher.kind == LauncherKind::torchrun) return torchrun_rendezvous(read);
   const std::string job = job_identifier(read);
@@ -220,7 +235,8 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
-// Ignores launchers, except for the place on this machine, which tells ports apart.
+// The rendezvous without a launcher's rank and size. Only the place on this machine counts, because
+// ranks of one host need different ports.
 Result<Launcher> rendezvous_alone(const Reader& read) {
   Launcher launcher;
   const auto convention = find_convention(read);
@@ -236,32 +252,25 @@ Result<Launcher> rendezvous_alone(const Reader& read) {
 }
 
 Status read_sizes(const Reader& read, Options& options) {
-  const auto datagram = read.number<std::size_t>("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
-                                                 limits::kFrameBytesMax);
-  if (!datagram.ok()) return datagram.status();
-  // setsockopt takes an int.
-  const auto buffer =
-      read.number<std::size_t>("LEEWAY_SOCKET_BUFFER_BYTES", 1, std::numeric_limits<int>::max());
-  if (!buffer.ok()) return buffer.status();
-  const auto window =
-      read.number<std::size_t>("LEEWAY_WINDOW_BYTES", 1, std::numeric_limits<std::uint32_t>::max());
-  if (!window.ok()) return window.status();
-  options.datagram_bytes = datagram->value_or(options.datagram_bytes);
-  options.socket_buffer_bytes = buffer->value_or(options.socket_buffer_bytes);
-  options.window_bytes = window->value_or(options.window_bytes);
-  return {};
+  constexpr std::size_t kBufferMax = std::numeric_limits<int>::max();  // what setsockopt takes
+  constexpr std::size_t kWindowMax = std::numeric_limits<std::uint32_t>::max();
+  Status status = read.set("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
+                           limits::kFrameBytesMax, options.datagram_bytes);
+  if (status.ok())
+    status = read.set("LEEWAY_SOCKET_BUFFER_BYTES", std::size_t{1}, kBufferMax,
+                      options.socket_buffer_bytes);
+  if (status.ok())
+    status = read.set("LEEWAY_WINDOW_BYTES", std::size_t{1}, kWindowMax, options.window_bytes);
+  return status;
 }
 
 Status read_join_timeout_and_seed(const Reader& read, Options& options) {
   constexpr std::int64_t kDayMs = 86'400'000;
   const auto timeout = read.number<std::int64_t>("LEEWAY_JOIN_TIMEOUT_MS", 1, kDayMs);
   if (!timeout.ok()) return timeout.status();
-  const auto seed =
-      read.number<std::uint64_t>("LEEWAY_SEED", 0, std::numeric_limits<std::uint64_t>::max());
-  if (!seed.ok()) return seed.status();
   if (*timeout) options.join_timeout = std::chrono::milliseconds(**timeout);
-  options.seed = seed->value_or(options.seed);
-  return {};
+  return read.set("LEEWAY_SEED", std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+                  options.seed);
 }
 
 Status read_peer_timeout(const Reader& read, Options& options) {
@@ -283,9 +292,7 @@ Status read_congestion(const Reader& read, Options& options) {
   }
   if (const char* const value = read.text("LEEWAY_CONGESTION")) {
     const auto control = parse_congestion_control(value);
-    if (!control.ok())
-      return Status::error(control.status().code(), "LEEWAY_CONGESTION: %s",
-                           control.status().c_str());
+    if (!control.ok()) return refused("LEEWAY_CONGESTION", control.status());
     options.congestion = *control;
   }
   if (options.congestion == CongestionControl::fixed && options.rate_bits_per_second == 0)
@@ -323,12 +330,10 @@ Status read_requirement(const Reader& read, Options& options) {
 }
 
 Status read_security(const Reader& read, Options& options) {
-  const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
-  if (!port.ok()) return port.status();
-  const auto insecure = read.number<int>("LEEWAY_INSECURE", 0, 1);
-  if (!insecure.ok()) return insecure.status();
-  options.port = port->value_or(options.port);
-  options.insecure = insecure->value_or(options.insecure ? 1 : 0) == 1;
+  constexpr std::uint16_t kPortMax = std::numeric_limits<std::uint16_t>::max();
+  Status status = read.set("LEEWAY_PORT", std::uint16_t{1}, kPortMax, options.port);
+  if (status.ok()) status = read.set("LEEWAY_INSECURE", options.insecure);
+  if (!status.ok()) return status;
   read_credentials(read, options);
   return read_requirement(read, options);
 }
@@ -336,22 +341,15 @@ Status read_security(const Reader& read, Options& options) {
 Status read_transport(const Reader& read, Options& options) {
   if (const char* const value = read.text("LEEWAY_TRANSPORT")) {
     const auto kind = parse_transport(value);
-    if (!kind.ok())
-      return Status::error(kind.status().code(), "LEEWAY_TRANSPORT: %s", kind.status().c_str());
+    if (!kind.ok()) return refused("LEEWAY_TRANSPORT", kind.status());
     options.transport = *kind;
   }
-  const auto multicast = read.number<int>("LEEWAY_MULTICAST", 0, 1);
-  if (!multicast.ok()) return multicast.status();
-  options.multicast = multicast->value_or(options.multicast ? 1 : 0) == 1;
-  return {};
+  return read.set("LEEWAY_MULTICAST", options.multicast);
 }
 
 Status read_site_and_lanes(const Reader& read, Options& options) {
   if (const char* const name = read.text("LEEWAY_SITE")) options.site = name;
-  const auto lanes = read.number<int>("LEEWAY_LANES", 1, limits::kLanesMax);
-  if (!lanes.ok()) return lanes.status();
-  options.lanes = lanes->value_or(options.lanes);
-  return {};
+  return read.set("LEEWAY_LANES", 1, limits::kLanesMax, options.lanes);
 }
 
 Status read_fault_and_log(const Reader& read, Options& options) {
@@ -365,8 +363,7 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   }
   if (const char* const value = read.text("LEEWAY_LOG")) {
     const auto level = parse_log_level(value);
-    if (!level.ok())
-      return Status::error(level.status().code(), "LEEWAY_LOG: %s", level.status().c_str());
+    if (!level.ok()) return refused("LEEWAY_LOG", level.status());
     options.log_level = value;
   }
   return {};
@@ -387,13 +384,12 @@ Status take_own_port(const Launcher& launcher, Options& options) {
   return {};
 }
 
-// Ranks of one host have a port each.
+// Ranks of one host have a port for metrics each.
 Status read_watching(const Reader& read, const Launcher& launcher, Options& options) {
   if (const char* const value = read.text("LEEWAY_METRICS")) {
     auto address = parse_metrics_address(value);
     if (address.ok()) address = shifted(*address, launcher.local_rank.value_or(0));
-    if (!address.ok())
-      return Status::error(address.status().code(), "LEEWAY_METRICS: %s", address.status().c_str());
+    if (!address.ok()) return refused("LEEWAY_METRICS", address.status());
     options.metrics = to_text(*address);
   }
   if (const char* const path = read.text("LEEWAY_TRACE")) options.trace = path;

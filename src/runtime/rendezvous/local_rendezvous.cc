@@ -1,4 +1,4 @@
-// The stores without a network: defaults of every store, the memory of this process, and a folder.
+// The stores in the memory of this process and in a folder, and the defaults of every store.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,8 +37,8 @@ Status Rendezvous::erase(std::string_view key) {
   return {};
 }
 
-// Goes round after round over the keys that are missing. In a round only the first of them is
-// waited for, the others are looked at. So a round is short however many are missing.
+// Goes over the missing keys in rounds. A round waits for the first of them only, and looks at the
+// others once. So a round is short.
 Status Rendezvous::get_each(std::span<const std::string> keys, Duration patience,
                             const Taker& take) {
   const auto end =
@@ -109,7 +109,7 @@ Status file_error(const char* what, const std::string& path) {
                        path.c_str(), std::strerror(errno));
 }
 
-// No letter of a key is '+'.
+// The file of a key. '+' stands for '/', and no key contains it.
 std::string file_of(const std::string& folder, std::string_view key) {
   std::string name(key);
   std::replace(name.begin(), name.end(), '/', '+');
@@ -137,7 +137,7 @@ Status write_file(const std::string& path, ByteSpan value) {
   return status;
 }
 
-// Returns kDeadlineExceeded if there is none.
+// Returns kDeadlineExceeded if there is no such file.
 Result<std::vector<std::byte>> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return rendezvous::key_is_absent(path, Duration(0));
@@ -174,7 +174,7 @@ FileRendezvous::FileRendezvous(std::string folder) : folder_(std::move(folder)) 
 
 Status FileRendezvous::put(std::string_view key, ByteSpan value) {
   if (Status status = rendezvous::check_put(key, value); !status.ok()) return status;
-  std::error_code ignored;  // if it is not there then, writing fails
+  std::error_code ignored;  // without the folder writing fails
   std::filesystem::create_directories(folder_, ignored);
   const std::string temporary = temporary_of(folder_);
   const std::string path = file_of(folder_, key);

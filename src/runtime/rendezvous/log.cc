@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/plain_text.h"
+#include "base/steady_now.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -24,27 +24,12 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {
      {"error", LogLevel::error},
      {"off", LogLevel::off}}};
 
+// The numbers are equal up to `error`; before `off` spdlog has `critical`.
+static_assert(static_cast<int>(LogLevel::trace) == SPDLOG_LEVEL_TRACE &&
+              static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
 spdlog::level::level_enum to_spdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::trace:
-      return spdlog::level::trace;
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
-    case LogLevel::off:
-      break;
-  }
-  return spdlog::level::off;
-}
-
-Instant steady_now() {
-  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
-              .count()};
+  return level == LogLevel::off ? spdlog::level::off
+                                : static_cast<spdlog::level::level_enum>(level);
 }
 
 }  // namespace
@@ -102,7 +87,7 @@ void Log::print(LogLevel level, std::string_view cause, const char* format, ...)
   va_start(arguments, format);
   std::vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
-  // Other processes' words are in it, and a terminal obeys escape sequences.
+  // Other processes may have put escape sequences into the text, which a terminal would obey.
   make_plain(std::span(text.data(), std::strlen(text.data())));
   if (verdict.held_back == 0) {
     sink_->logger.log(to_spdlog(level), "{}", text.data());

@@ -6,11 +6,11 @@
 //   puts the Welcome at             ->   gets it
 //     "<meeting>/outcome"
 //
-// The meeting has a random number, which is part of its keys: what an earlier meeting left behind
-// in the store is never taken for something of this one. A store has no clock and knows nobody. So
-// those who wait look around from time to time: whether the invitation is still the same, and
-// whether another process claims the same rank. Whoever finds a misfit puts the refusal down as the
-// outcome, for all.
+// The meeting has a random number, which is part of its keys. So what an earlier meeting left in
+// the store is never taken for something of this one. A store does not know which processes live.
+// So ranks that wait look from time to time whether the invitation is still the same, and whether
+// another process claims their rank. A rank that finds a misfit puts a refusal as the outcome, for
+// all.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,18 @@
 #include <vector>
 
 #include "rendezvous/agreement.h"
-#include "rendezvous/bootstrap.h"
 #include "rendezvous/control_message.h"
-#include "rendezvous/server_store.h"
+#include "rendezvous/group.h"
 #include "rendezvous/tcp_client.h"
+#include "rendezvous/tcp_server.h"
 
 namespace leeway::rendezvous {
 
 using MeetingClock = std::chrono::steady_clock;
+
+// Interval at which ranks that wait look around: short at first, then long (WIRE 7.7).
+inline constexpr Duration kLookFirst = std::chrono::milliseconds(100);
+inline constexpr Duration kLookMax = std::chrono::seconds(1);
 
 // Keys of a group.
 class MeetingKeys {
@@ -37,9 +41,9 @@ class MeetingKeys {
   std::string root() const { return group_ + "/root"; }
   std::string hello(std::uint64_t meeting, Rank rank) const;
   std::string outcome(std::uint64_t meeting) const;
-  // Where rank 0's TCP server is, if the store says no more than that.
+  // The key of the address of rank 0's TCP server, in a store that holds no more than that.
   std::string address() const { return group_ + "/address"; }
-  // The last group that met here, for the text of an error: its restart count and its name.
+  // The key of the last group's restart count and name, for error texts.
   static constexpr const char* kLatest = "leeway/%latest";
   const std::string& name_and_start() const { return name_and_start_; }
 
@@ -51,18 +55,18 @@ class MeetingKeys {
 // Where a meeting takes place.
 struct MeetingPlace {
   Rendezvous* store = nullptr;
-  std::string name;             // "127.0.0.1:4000", "the store": for texts
-  bool has_live_keys = false;   // a Hello goes with the process that put it
-  ServerStore* own = nullptr;   // where the store is a server of this process
-  TcpClient* client = nullptr;  // where it is another's server
+  std::string name;             // for texts: "127.0.0.1:4000", "the store"
+  bool has_live_keys = false;   // a Hello is erased when its process ends
+  TcpServer* own = nullptr;     // set if the store is this process's server
+  TcpClient* client = nullptr;  // set if it is another process's server
 };
 
-// Returns how long to wait at once. It is shorter if the caller may take its call back meanwhile.
+// Returns how long to wait in one call: at most 100 ms if the caller may cancel.
 Duration at_once(const LocalConfiguration& local, Duration patience);
-// The error of a meeting that its caller took back.
+// The error of a meeting that its caller cancelled.
 Status taken_back(const LocalConfiguration& local);
 
-// Never 0.
+// A random number, never 0.
 std::uint64_t random_number();
 // Erases a key. In a store without erase() its value becomes empty.
 void forget(Rendezvous& store, const std::string& key);
@@ -74,7 +78,7 @@ class WaitReport {
 
   WaitReport(Clock::time_point begin, Duration first) : begin_(begin), after_(first) {}
 
-  // Returns true when it is time, and then not again before twice that time has passed.
+  // Returns true when it is time; the next time is after twice as long a wait.
   bool due(Clock::time_point now);
   // Time until the report is due.
   Duration left(Clock::time_point now) const { return begin_ + after_ - now; }
@@ -130,14 +134,14 @@ class MeetingHost {
   Log* const log_;
   const MeetingKeys keys_;
   const std::uint64_t meeting_ = random_number();
-  const std::uint64_t refused_before_;  // by a server that groups share
+  const std::uint64_t refused_before_;  // by the same server for earlier meetings
 
   WaitReport report_;
   Clock::time_point patience_end_;
   std::vector<Member> members_;  // by rank; [0] is this one
   std::size_t missing_ = 0;
   std::optional<Status> failure_;
-  bool told_by_other_ = false;  // the outcome is there already
+  bool told_by_other_ = false;  // another rank has put the outcome
 };
 
 // The side of ranks 1 .. size-1.
@@ -179,7 +183,7 @@ class MeetingGuest {
   std::uint64_t over_ = 0;   // a meeting that is not for this rank
   std::string other_place_;  // where the process runs that claims the same rank
   Status obstacle_;          // why there is no outcome yet
-  const char* seen_ = "";    // text about other groups there, which may have gone since
+  const char* seen_ = "";    // text about other groups there, as of the latest look
   WaitReport report_;
   Duration pause_;
 };

@@ -13,8 +13,7 @@ void put(const asio::ip::address& address, std::string& bytes) {
 }
 
 std::optional<asio::ip::address> address_of(const std::string& bytes) {
-  const auto address = address_from_bytes(std::as_bytes(std::span(bytes)));
-  return address ? std::optional(unmapped(*address)) : std::nullopt;
+  return plain_address(std::as_bytes(std::span(bytes)));
 }
 
 // Returns true if others can reach it. A link-local address would need its interface, too.
@@ -23,12 +22,12 @@ bool leads_elsewhere(const asio::ip::address& address) {
   return !address.is_loopback() && !address.is_unspecified() && !link_local;
 }
 
-// Without a secret no public address is told.
+// Returns true if the address may be told: without a secret no public one may.
 bool may_tell(const LocalConfiguration& local, const asio::ip::address& address) {
   return local.identity != nullptr || local.insecure || is_private(address);
 }
 
-// The two ends of the rank's connection are on one host.
+// Returns true if the two ends of the rank's connection are on one host.
 bool is_of_one_host(const asio::ip::address& reached, const control::Hello& hello) {
   return reached.is_loopback() || reached == address_of(hello.data().address());
 }

@@ -1,17 +1,17 @@
-// Where ranks are reached, as their meeting shows it.
+// The addresses at which ranks are reached, as their meeting shows them.
 //
-// Before it, a rank guesses its address: the one by which the system would reach rank 0's name,
-// which has several, say, of which one family is dead; or towards other networks, if the name is
-// this machine's own (Debian's 127.0.1.1), though the others may come by another interface. A
-// connection that stands proves two addresses. Ranks that were told their address
-// (Options::bind_address) keep it.
+// Before the meeting a rank guesses its address: the one by which the system would reach rank 0's
+// name, or other networks if that name is this machine's own. Such a guess may be wrong, because a
+// name may have a dead address, and others may come by another interface. A connection that stands
+// proves the addresses of its ends. Ranks that were told their address (Options::bind_address) keep
+// it.
 #pragma once
 
 #include <functional>
 #include <vector>
 
 #include "control.pb.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "rendezvous/tcp_client.h"
 
 namespace leeway::rendezvous {
@@ -20,8 +20,8 @@ namespace leeway::rendezvous {
 void tell_addresses(const LocalConfiguration& local, const ConnectionEnds& ends,
                     control::Hello& hello);
 
-// Rank 0 is where the first rank of another host has reached it, if that is an address of this host
-// (`is_own`), and ranks that came by an address of their own host are there, too.
+// Sets rank 0's data address to the one by which the first rank of another host has reached it, if
+// that is an address of this host (`is_own`). Ranks on rank 0's own host get the same address.
 void settle_addresses(LocalConfiguration& root, std::vector<control::Hello>& others,
                       const std::function<bool(const asio::ip::address&)>& is_own);
 

@@ -9,20 +9,16 @@
 namespace leeway::rendezvous {
 namespace {
 
-// As in meeting_host.cc.
-constexpr Duration kGuestLookFirst = std::chrono::milliseconds(100);
-constexpr Duration kGuestLookMax = std::chrono::seconds(1);
-
 // Pauses between looks at an invitation that is not for this rank, and after a store was not
 // reached.
 constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
 constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 
-// After 1/8 of join_timeout without an invitation the guest asks why.
+// When only 1/8 of join_timeout is left and there is no invitation, the guest finds out why.
 constexpr int kAbsencePart = 8;
 
-// An address out of a store may be a dead rank 0's. The process that has its port by now may be
-// silent, so the store is asked again after this time. A live rank 0 answers within it.
+// Longest wait at an address that a store told, before the store is asked again. The address may be
+// a dead rank 0's, and a silent process may have its port by now. A live rank 0 answers in time.
 constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
 
 }  // namespace
@@ -60,7 +56,7 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
       if (is_time_to_say || (is_early && left() <= asking)) note_absence();
       return std::nullopt;
     }
-    // At the very end an attempt is cut off, and has less to say than those before.
+    // The last attempt is cut off by the deadline, and tells less than those before.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
     if (code == StatusCode::kMismatch && !is_stored_address) {
@@ -87,13 +83,13 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
   return attend(*invitation);
 }
 
-// Stays with a meeting until another one is invited to, also while the store is away. Once the
-// outcome is there, rank 0 takes its invitation back.
+// Stays with a meeting until its outcome is there, or rank 0 invites to another one. A store out of
+// reach does not end it. Nor does a missing invitation, which rank 0 takes back after the outcome.
 MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
   const std::uint64_t meeting = invitation.meeting();
   if (Status status = check_invitation(invitation, local_); !status.ok())
     return refuse(meeting, status);
-  Duration look = kGuestLookFirst;
+  Duration look = kLookFirst;
   for (bool is_first = true; left() > Duration(0); is_first = false) {
     if (local_.stop.stop_requested()) return refuse(meeting, taken_back(local_));
     const Duration patience = at_once(local_, std::min(look, left()));
@@ -106,13 +102,13 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
       obstacle_ =
           Status::error(StatusCode::kUnavailable,
                         "rank 0 is there, and has not answered; other ranks may be missing");
-      look = std::min<Duration>(2 * look, kGuestLookMax);
+      look = std::min<Duration>(2 * look, kLookMax);
     } else {
       const std::string why(obstacle_.text());
       obstacle_ =
           Status::error(StatusCode::kUnavailable,
                         "rank 0 was there, and is gone before all ranks came (%.80s)", why.c_str());
-      look = kGuestLookFirst;
+      look = kLookFirst;
       pause(kPauseMax);
     }
     const Seen seen = look_around(meeting);
@@ -127,7 +123,7 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
   return std::nullopt;
 }
 
-// The connection is there by now: the invitation came by it.
+// The Hello tells the addresses of the connection by which the invitation came.
 std::vector<std::byte> MeetingGuest::hello(std::uint64_t meeting) const {
   control::Hello hello = hello_of(local_, attempt_, left(), place_.store->round_trip());
   if (const auto ends = place_.client == nullptr ? std::nullopt : place_.client->ends())
@@ -135,13 +131,13 @@ std::vector<std::byte> MeetingGuest::hello(std::uint64_t meeting) const {
   return proved_value(hello, local_, keys_.hello(meeting, local_.rank));
 }
 
-// A Hello stays in its place as long as this process is here.
+// The store may erase the Hello once this process has ended.
 Status MeetingGuest::say_hello(std::uint64_t meeting) {
   return place_.store->put_briefly(keys_.hello(meeting, local_.rank), hello(meeting),
                                    {.with_this_process = true});
 }
 
-// Does both in one exchange if the store can.
+// Puts the Hello and gets the outcome, in one exchange if the store can.
 Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t meeting,
                                                                 Duration patience) {
   if (place_.client != nullptr) {
@@ -152,8 +148,8 @@ Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t me
   return place_.store->get(keys_.outcome(meeting), patience);
 }
 
-// A group without this process is of a meeting that is over, or took another process of the same
-// rank.
+// Reads the outcome. If its table does not have this guest's attempt, it is of a meeting that is
+// over, or that took another process as this rank.
 MeetingGuest::Outcome MeetingGuest::judge(std::uint64_t meeting, ByteSpan value) {
   const auto welcome = parse_welcome(value, local_.size);
   if (!welcome) {
@@ -205,7 +201,8 @@ void MeetingGuest::pause(Duration at_most) {
   pause_ = std::min(2 * pause_, at_most);
 }
 
-// The last group that met there says what is wrong: often its name is this one's, misspelt.
+// Notes why rank 0 may be absent. The last group that met in the store often shows it: its name may
+// be this group's, misspelt.
 void MeetingGuest::note_absence() {
   const auto latest = place_.store->get(MeetingKeys::kLatest, Duration(0));
   if (!latest.ok() && latest.status().code() != StatusCode::kDeadlineExceeded) {
@@ -238,7 +235,7 @@ void MeetingGuest::note_absence() {
   }
 }
 
-// Notes for which ranks rank 0 waits. A store in which rank 0 is late has its own answer.
+// Notes for which ranks rank 0 waits, if any is missing.
 void MeetingGuest::note_missing(std::uint64_t meeting) {
   std::vector<std::string> keys;
   std::vector<bool> is_here(static_cast<std::size_t>(local_.size));

@@ -10,11 +10,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Interval at which waiting ranks look around: short at first, then long.
-constexpr Duration kLookFirst = std::chrono::milliseconds(100);
-constexpr Duration kLookMax = std::chrono::seconds(1);
-
-// Time for waiting ranks to get the outcome: they may look elsewhere for this long.
+// Time that ranks get to read the outcome. They may be looking at other keys for this long.
 constexpr Duration kTellTime = std::chrono::milliseconds(200);
 
 // Pauses after a store was not reached: short at first, then long.
@@ -67,7 +63,7 @@ Result<Group> MeetingHost::run() {
   return *failure_;
 }
 
-// A put waits, without a word, for a store that is not there. So it is looked for first.
+// put() would wait silently for a store that is not there. So get() looks for it first.
 Status MeetingHost::invite_patiently() {
   for (Duration pause = kAgain;; pause = std::min<Duration>(2 * pause, kAgainMax)) {
     Status status;
@@ -115,8 +111,9 @@ Status MeetingHost::invite() {
   return place_.store->put(MeetingKeys::kLatest, std::as_bytes(std::span(keys_.name_and_start())));
 }
 
-// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The
-// outcome comes last: a store that waits for one key at a time waits for the Hellos.
+// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The key
+// of the outcome comes last, because some stores wait for one key at a time: they are to wait for a
+// Hello.
 void MeetingHost::collect(Duration patience) {
   std::vector<Rank> open = missing_ranks();
   std::vector<std::string> keys;
@@ -136,7 +133,7 @@ void MeetingHost::collect(Duration patience) {
   std::this_thread::sleep_for(std::min(kAgain, patience));
 }
 
-// Returns false if the meeting is over.
+// Takes the Hello of a rank. Returns false if it does not fit, so that the meeting is over.
 bool MeetingHost::admit(Rank rank, ByteSpan value) {
   auto hello = take_hello(value, keys_.hello(meeting_, rank), root_, rank);
   if (!hello.ok()) {
@@ -151,7 +148,7 @@ bool MeetingHost::admit(Rank rank, ByteSpan value) {
   return true;
 }
 
-// Others put only refusals there.
+// Takes the outcome that another rank has put, which can only be a refusal.
 bool MeetingHost::hear_outcome(ByteSpan value) {
   const auto welcome = parse_welcome(value, root_.size);
   told_by_other_ = true;
@@ -162,7 +159,8 @@ bool MeetingHost::hear_outcome(ByteSpan value) {
   return false;
 }
 
-// The Hello of a process that is gone goes with it. A process that came in its place puts another.
+// Looks at the Hellos again. The Hello of an ended process is gone; one in its place has put
+// another.
 void MeetingHost::look_at_hellos() {
   std::vector<Rank> ranks;
   std::vector<std::string> keys;
@@ -190,7 +188,7 @@ void MeetingHost::look_at_hellos() {
   }
 }
 
-// Another process may have put an invitation in place of ours, or the store have lost it.
+// Looks at the invitation again: another process may have replaced it, or the store have lost it.
 void MeetingHost::look_at_invitation() {
   const auto value = place_.store->get(keys_.root(), Duration(0));
   if (!value.ok()) {
@@ -204,8 +202,8 @@ void MeetingHost::look_at_invitation() {
   (void)place_.store->put(keys_.outcome(invitation->meeting()), value_of(rejection_of(*failure_)));
 }
 
-// The group cannot be complete without its least patient member, so that one's time is everyone's.
-// An eighth of it (at most 200 ms) is kept for the answer's way.
+// The group cannot be complete without its least patient member, so rank 0 waits no longer than
+// that one. An eighth of the time (at most 200 ms) is kept for the answer to arrive.
 void MeetingHost::shorten_patience(std::uint32_t patience_ms) {
   const Duration patience = std::chrono::milliseconds(patience_ms);
   const auto end =
@@ -218,9 +216,7 @@ Result<Group> MeetingHost::conclude() {
   for (std::size_t rank = 1; rank < members_.size(); ++rank)
     others.push_back(std::move(members_[rank].hello));
   LocalConfiguration root = root_;
-  settle_addresses(root, others, [](const asio::ip::address& address) {
-    return transport::path_datagram_bytes(address, transport::Loopback::network).ok();
-  });
+  settle_addresses(root, others, transport::is_own_address);
   auto group = make_group(root, others, random_epoch());
   if (!group.ok()) {
     fail(group.status());
@@ -251,7 +247,8 @@ Status MeetingHost::put_outcome(ByteSpan value) {
   }
 }
 
-// Ranks that come later are told as well, for a while, unless time is up for all of them.
+// Tells the ranks that are here. Stays for a while to tell those that come later, unless time is up
+// for all of them.
 void MeetingHost::tell_failure() {
   const bool in_time = Clock::now() < patience_end_ && !root_.stop.stop_requested();
   if (!told_by_other_) (void)put_outcome(value_of(rejection_of(*failure_)));

@@ -1,23 +1,18 @@
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <random>
+#include <span>
 
 #include "base/fnv.h"
+#include "base/hex_text.h"
+#include "base/random_bits.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/printable.h"
+#include "rendezvous/store_table.h"
 
 namespace leeway::rendezvous {
 namespace {
 
 // Longest part of a key that is made of a name. A longer one ends in a hash of all of it.
 constexpr std::size_t kNameBytesMax = 120;
-
-std::string hexadecimal(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 // One part of a key. Letters that keys do not have, and '/', become '%' and two digits.
 std::string key_part(const std::string& name) {
@@ -29,10 +24,10 @@ std::string key_part(const std::string& name) {
       continue;
     }
     part += '%';
-    part += hexadecimal(static_cast<unsigned char>(c)).substr(14);
+    part += hex_text(std::as_bytes(std::span(&c, 1)));
   }
   if (part.size() <= kNameBytesMax) return part;
-  return part.substr(0, kNameBytesMax - 17) + "%" + hexadecimal(fnv1a(name));
+  return part.substr(0, kNameBytesMax - 17) + "%" + hex_text(fnv1a(name));
 }
 
 }  // namespace
@@ -44,11 +39,11 @@ MeetingKeys::MeetingKeys(const LocalConfiguration& local) {
 }
 
 std::string MeetingKeys::hello(std::uint64_t meeting, Rank rank) const {
-  return group_ + "/" + hexadecimal(meeting) + "/hello/" + std::to_string(rank);
+  return group_ + "/" + hex_text(meeting) + "/hello/" + std::to_string(rank);
 }
 
 std::string MeetingKeys::outcome(std::uint64_t meeting) const {
-  return group_ + "/" + hexadecimal(meeting) + "/outcome";
+  return group_ + "/" + hex_text(meeting) + "/outcome";
 }
 
 bool WaitReport::due(Clock::time_point now) {
@@ -69,9 +64,8 @@ Status taken_back(const LocalConfiguration& local) {
 }
 
 std::uint64_t random_number() {
-  std::random_device device;
   std::uint64_t number = 0;
-  while (number == 0) number = std::uint64_t{device()} << 32 | device();
+  while (number == 0) number = random_bits();
   return number;
 }
 

@@ -14,7 +14,7 @@ class MemoryStore {
  public:
   explicit MemoryStore(std::size_t bytes_max) : table_(bytes_max) {}
 
-  // Calls `work` with the table locked. Then the calls that wait look at the table again.
+  // Calls `work` with the table locked. Then wakes the calls that wait, if the table changed.
   void change(const std::function<void(StoreTable&)>& work);
 
   Result<std::vector<std::byte>> get(std::string_view key, Duration patience);
@@ -27,7 +27,7 @@ class MemoryStore {
   std::mutex mutex_;
   std::condition_variable changed_;
   StoreTable table_;
-  int readings_awaited_ = 0;  // wait_read() calls
+  int readings_awaited_ = 0;  // number of wait_read() calls that wait
 };
 
 Status store_is_full(std::string_view key);

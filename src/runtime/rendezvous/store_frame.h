@@ -43,7 +43,7 @@ struct StoreAnswer {
 };
 
 void append_request(const StoreRequest& request, std::string& out);
-// Without the value, which follows.
+// The header of an answer; the value follows it.
 std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std::uint32_t number,
                                                        std::size_t value_bytes);
 
@@ -51,7 +51,7 @@ std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std
 // frame of the longest value, beside the bytes of one feed().
 class FrameReader {
  public:
-  // Return false, now and from then on, if the bytes are not the other side's frames.
+  // They return false, now and from then on, if the bytes are not frames of the other side.
   bool feed_requests(ByteSpan bytes, const std::function<void(const StoreRequest&)>& take);
   bool feed_answers(ByteSpan bytes, const std::function<void(const StoreAnswer&)>& take);
 

@@ -201,7 +201,8 @@ void StoreServer::answer(Id id, Connection& connection, StoreOutcome outcome, st
   ++requests_;
 }
 
-// Answers those who waited. Their requests move from waiting to answered; their number stays.
+// Puts a value, and answers the gets that waited for it. Such a request moves from waiting to
+// unsent, so the number of requests stays.
 bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
                                  std::uint32_t readers) {
   std::vector<StoreTable::Woken> woken;
@@ -218,8 +219,8 @@ bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
   return true;
 }
 
-// After anything that may have changed what a connection is at. Time in a phase counts from its
-// beginning: of an incomplete message from its first byte on.
+// Moves a connection to the phase that it is in now. Called after anything that may have changed
+// it. Time in a phase counts from its beginning: of an incomplete message from its first byte on.
 void StoreServer::settle(Id id, Connection& connection) {
   if (!connection.reader.is_greeted()) return;
   const bool has_business = !connection.waiting.empty() || !connection.announced.empty();

@@ -37,7 +37,7 @@ class StoreServer {
   void on_accept(Instant now, Id id, std::uint64_t network = 0);
   void on_bytes(Instant now, Id id, ByteSpan received);
   void on_closed(Id id);
-  // `answers` of the answers that poll_answers() gave have left.
+  // Call it when `answers` more of the answers of poll_answers() were sent.
   void on_sent(Instant now, Id id, std::size_t answers);
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
@@ -81,7 +81,7 @@ class StoreServer {
     std::list<Id>::iterator place;  // in phases_[phase]
     Instant since;                  // when it entered the phase
     std::uint64_t network = 0;
-    bool greeted = false;  // and told so
+    bool greeted = false;  // the server's own greeting is among its answers
     std::map<std::uint32_t, std::string> waiting;
     std::set<std::string> announced;
     std::size_t unsent = 0;

@@ -27,7 +27,7 @@ Status check_put(std::string_view key, ByteSpan value);
 
 class StoreTable {
  public:
-  // Counts in bytes() until its last reader releases it, also after it was replaced.
+  // A value counts in bytes() until its last reader releases it, also after it was replaced.
   using Value = std::shared_ptr<const std::vector<std::byte>>;
   // A writer or waiter: 0 is this process, others are the server's connections.
   using Owner = std::uint64_t;
@@ -50,8 +50,8 @@ class StoreTable {
   // Returns true if `more` bytes have room. If need be, erases keys that had all their readers.
   bool make_room(std::size_t more);
 
-  // Returns false, and stores nothing, if the table is full. Appends to `woken`. The key may be
-  // erased after `readers` reads, or never if 0.
+  // Returns false, and stores nothing, if the table is full. Appends to `woken` the waiters that
+  // have the value now. The key may be erased after `readers` reads, or never if 0.
   bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
            std::vector<Woken>& woken);
 
@@ -62,14 +62,15 @@ class StoreTable {
   // Erases only what `owner` put last.
   void erase_of(std::string_view key, Owner owner);
 
-  // For a key that is not there.
+  // Adds or removes a waiter for a key that is not there.
   void wait(std::string_view key, Waiter waiter);
   void cancel(std::string_view key, Waiter waiter);
 
   // Number of reads of the key's present value. 0 if there is none.
   std::uint32_t reads(std::string_view key) const;
 
-  // Grow with every put and erasure, and with every read. A waiter compares them.
+  // Counts of puts and erasures, and of reads. Callers compare them to see whether something
+  // changed.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t all_reads() const { return all_reads_; }
 
@@ -82,7 +83,7 @@ class StoreTable {
     Owner owner = 0;
     std::uint32_t readers = 0;
     std::uint32_t reads = 0;
-    std::set<Waiter> waiters;  // a member may have a quarter of a million wait for one key
+    std::set<Waiter> waiters;  // up to a quarter of a million for one key
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 

@@ -23,7 +23,7 @@ namespace {
 using asio::ip::tcp;
 using Clock = TcpClient::Clock;
 
-// Time for a connection to the other end of the world, and one lost datagram on the way.
+// Least time to connect: enough for the other end of the world, and one lost datagram on the way.
 constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
 // Pauses between attempts. The server usually starts within milliseconds of us, but may take a
@@ -36,8 +36,8 @@ constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 // Longest attempt to connect to one address that does not even refuse.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
 
-// A connection without any answer in this time may be a stranger's. A live server whose first
-// answer has to wait is connected to again.
+// A connection that had no answer for this time may lead to a stranger, so it is not kept. A live
+// server whose first answer takes longer is connected to again.
 constexpr Duration kSilenceMax = std::chrono::seconds(1);
 
 // Longest wait for an answer that a live server gives at once.
@@ -52,7 +52,7 @@ Status unavailable(const char* why) {
 
 }  // namespace
 
-// One TCP connection. It is of no more use after a call failed for another reason than time.
+// One TCP connection. After a call failed, except by a deadline, it is of no more use.
 class StoreConnection {
  public:
   // Returns false if no more answers are wanted.
@@ -62,8 +62,8 @@ class StoreConnection {
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
-  // No attempt goes on beyond `last`. Each address has the time of a connection to the other end of
-  // the world, even if `end` is sooner. So one behind a dead address of the same name is reached.
+  // Tries the addresses of the host in turn. Each gets kConnectMin even if `end` is sooner, so that
+  // an address after a dead one is reached. No attempt goes on beyond `last`.
   Status connect(const HostPort& where, Clock::time_point end, Clock::time_point last);
 
   // Sends `requests`, whose answers have numbers from 0 on, and hands on answers until `on_answer`
@@ -75,7 +75,7 @@ class StoreConnection {
   // connection was idle too long.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
-  // Returns true if the next exchange may succeed although one took too long.
+  // Returns true if the next exchange may succeed although the last one took too long.
   bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
   std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
@@ -161,7 +161,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   return security_.tls != nullptr ? prove_secret(end) : Status();
 }
 
-// If the connection was not closed in this time, its other end is a stranger's.
+// A server that does not finish the handshake in kConnectMax is taken for a stranger.
 Status StoreConnection::prove_secret(Clock::time_point end) {
   tls_.emplace(security_.tls, keys::TlsSession::Side::client, attempt_);
   end = std::min(end, Clock::now() + kConnectMax);
@@ -270,8 +270,8 @@ Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer
                        "what answers there is not a Leeway rendezvous of this version");
 }
 
-// With certificates a server can have proved who it is, and then refuse this process: that is
-// final.
+// The error of a broken TLS connection. A server with certificates may prove itself and then refuse
+// this process: that is final.
 Status StoreConnection::broken() const {
   if (const auto refusal = tls_->refusal()) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -282,7 +282,8 @@ Status StoreConnection::broken() const {
   return unavailable("the connection was tampered with");
 }
 
-// Cancels with the next request. Answers that are on their way are known by their old numbers.
+// Cancels gets that still wait; the cancellation goes out with the next request. Answers that are
+// already on their way have old numbers, and are ignored.
 void StoreConnection::cancel_waiting(const std::vector<StoreRequest>& requests) {
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     if (requests[i].operation != StoreOperation::get) continue;
@@ -301,7 +302,7 @@ void StoreConnection::run_until(Clock::time_point end, const std::optional<T>& d
   std::error_code ignored;
   socket_.cancel(ignored);
   io_.restart();
-  io_.run();  // the cancelled operation says so, or that it was done all the same
+  io_.run();  // the operation reports that it was cancelled, or that it is done after all
 }
 
 TcpClient::TcpClient(Find find, TcpSecurity security, const char* owner, Clock::time_point end)
@@ -466,7 +467,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
-    // An attempt that time cut off has less to say than the one before.
+    // An attempt that the deadline cut off tells less than the one before.
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
@@ -476,8 +477,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
   }
 }
 
-// The next attempt proves this process's next secret: while a secret is replaced, processes that
-// have the new one meet others that do not.
+// Makes the next attempt prove the next secret, since some servers do not know a new one yet. Tells
+// the refusal once all secrets were refused.
 void TcpClient::tell_once_all_were_refused(const Status& why) {
   if (++attempt_ % security_.tls->secrets() == 0 && tell_refusal_)
     std::exchange(tell_refusal_, nullptr)(why);
@@ -504,8 +505,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool&
   });
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);
-  // The connect time does not depend on the caller's patience: an attempt that is cut off begins
-  // anew each time.
+  // The time to connect does not depend on the caller's patience: short attempts would be cut off
+  // and begin anew each time.
   const Status status = connection->connect(*where, end, end_);
   reached = connection->is_reached();
   if (!status.ok()) return status;

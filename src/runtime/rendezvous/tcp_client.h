@@ -59,7 +59,8 @@ class TcpClient final : public Rendezvous {
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
 
-  // put_briefly() with this process, then get() of another key, in one exchange. `patience` > 0.
+  // Puts a value that goes with this process, then gets another key, in one exchange. `patience`
+  // must be positive.
   Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
                                              std::string_view get_key, Duration patience);
 
@@ -91,7 +92,7 @@ class TcpClient final : public Rendezvous {
   std::atomic<std::size_t> attempt_{0};  // which secret is proved next
   mutable std::mutex mutex_;
   std::vector<ConnectionPtr> free_;  // the last one was used last
-  Status refusal_;                   // how the last server that was reached refused
+  Status refusal_;                   // why the last server that was reached refused
 };
 
 }  // namespace leeway::rendezvous

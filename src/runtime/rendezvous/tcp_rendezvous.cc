@@ -1,16 +1,16 @@
 #include <utility>
 
 #include "leeway/rendezvous.h"
-#include "rendezvous/server_store.h"
 #include "rendezvous/tcp_client.h"
+#include "rendezvous/tcp_server.h"
 
 namespace leeway {
 
 using rendezvous::HostPort;
-using rendezvous::ServerStore;
 using rendezvous::TcpClient;
+using rendezvous::TcpServer;
 
-TcpRendezvous::TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> store)
+TcpRendezvous::TcpRendezvous(std::string address, std::shared_ptr<Rendezvous> store)
     : address_(std::move(address)), store_(std::move(store)) {}
 
 TcpRendezvous::~TcpRendezvous() = default;
@@ -25,6 +25,15 @@ Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& securi
                               false});
   if (!secrets.ok()) return secrets.status();
   return rendezvous::make_tcp_security(std::move(*secrets), security.insecure);
+}
+
+// A server at a port that the system chooses is shared with nobody.
+Result<std::shared_ptr<TcpServer>> server_at(const HostPort& where,
+                                             const rendezvous::TcpSecurity& security) {
+  if (where.port != 0) return rendezvous::shared_server(where, {}, security, nullptr);
+  auto own = TcpServer::open(where, {}, security, nullptr);
+  if (!own.ok()) return own.status();
+  return std::shared_ptr<TcpServer>(std::move(*own));
 }
 
 }  // namespace
@@ -44,11 +53,9 @@ Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view add
   const auto where = rendezvous::parse_listen_address(address);
   if (!where.ok())
     return Status::error(where.status().code(), "serve: address %s", where.status().c_str());
-  auto store = where->port == 0 ? ServerStore::open_own(*where, {}, *protection)
-                                : ServerStore::open_shared(*where, {}, *protection, nullptr);
-  if (!store.ok()) return store.status();
-  std::string own = (*store)->address();
-  return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(std::move(own), std::move(*store)));
+  const auto server = server_at(*where, *protection);
+  if (!server.ok()) return server.status();
+  return std::shared_ptr<TcpRendezvous>(new TcpRendezvous((*server)->address(), *server));
 }
 
 Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view address,

@@ -19,8 +19,8 @@ struct TcpSecurity {
   bool allows(const asio::ip::address& address) const;
 };
 
-// Allows connections with everyone who holds one of the secrets. If `secrets` is null, with
-// everyone whose address is private.
+// The result allows connections with holders of one of the secrets. If `secrets` is null, it allows
+// those with private addresses, or with all if `insecure`.
 Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secrets, bool insecure);
 
 // Credentials that the options name. If any() is true, nothing leaves this process plain.

@@ -1,21 +1,25 @@
-// The server of a TcpRendezvous on a thread of its own: sockets around a StoreServer.
+// The server of a TcpRendezvous, on a thread of its own, and its store as this process uses it,
+// without a connection.
 #pragma once
 
 #include <unistd.h>
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "leeway/rendezvous.h"
 #include "rendezvous/address.h"
 #include "rendezvous/log.h"
-#include "rendezvous/memory_store.h"
 #include "rendezvous/rendezvous_limits.h"
 #include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 
-class TcpServer {
+class TcpServer final : public Rendezvous {
  public:
   // Listens before it returns. A literal address is listened on alone. A name stands for this
   // machine, whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to
@@ -28,30 +32,38 @@ class TcpServer {
                                                  std::unique_ptr<Log> log);
   // Gives answers that are on their way half a second to leave, more if they are large. In a forked
   // child it leaves everything as it is.
-  ~TcpServer();
+  ~TcpServer() override;
 
-  std::uint16_t port() const;
+  // Address to which others connect: the host that was asked for; without one, the address by which
+  // this machine reaches other networks.
+  const std::string& address() const { return address_; }
 
-  // Connections of this job's secret or certificates were asked for, and these had others; or of
-  // none, and these had some.
+  // Connections that were refused for another secret or certificate than this job's, or because
+  // only one side has any.
   struct Refusals {
     std::uint64_t count = 0;
-    std::string from;  // the last one's address
+    std::string from;  // address of the last one
     std::string why;
   };
   Refusals refusals() const;
 
-  // This process's own use of the store. After a fork the child's calls fail.
-  Status put(std::string_view key, ByteSpan value, std::uint32_t readers);
-  Status erase(std::string_view key);
-  Result<MemoryStore*> memory();
+  // After a fork the child's calls fail.
+  Status put(std::string_view key, ByteSpan value) override;
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
+  Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
+  Status erase(std::string_view key) override;
+  Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+
+  // Waits until the value of `key` was read `reads` times, or time is up.
+  void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 
  private:
   class Loop;
-  explicit TcpServer(std::unique_ptr<Loop> loop);
+  TcpServer(std::unique_ptr<Loop> loop, std::string address);
   Status check_process() const;
 
   std::unique_ptr<Loop> loop_;
+  const std::string address_;
   const pid_t owner_ = ::getpid();
 };
 

@@ -10,7 +10,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Since Linux 6.15, in ms; headers may be older.
+// TCP_RTO_MAX_MS, in ms: since Linux 6.15, and headers may be older.
 constexpr int kTcpRtoMaxMs = 44;
 constexpr int kRepeatMaxMs = 1000;
 

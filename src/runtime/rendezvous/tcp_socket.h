@@ -10,8 +10,9 @@ namespace leeway::rendezvous {
 // after 2 s. `socket` is a TCP socket. Options that the kernel does not know are left out.
 void speak_promptly(int socket);
 
-// Least recent round trip, at first that of the handshake. Kernels answer each other, so a busy
-// process at either end does not lengthen it. 0 if not known, or if `socket` is none.
+// The shortest of the recent round trips, at first that of the handshake. Kernels answer each
+// other, so a busy process at either end does not lengthen it. 0 if not known, or if `socket` is
+// none.
 Duration least_round_trip(int socket);
 
 }  // namespace leeway::rendezvous

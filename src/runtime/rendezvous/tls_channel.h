@@ -43,7 +43,7 @@ class TlsChannel {
 
   keys::TlsSession session_;
   std::deque<StoreServer::Answer> answers_;
-  std::size_t said_ = 0;  // bytes of the first answer
+  std::size_t said_ = 0;  // bytes of the first answer that are encrypted
   std::size_t bytes_left_ = 0;
   std::vector<std::byte> writing_;
   Written written_;

@@ -5,7 +5,7 @@
 
 #include "control.pb.h"
 #include "leeway/status.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 
 namespace leeway::rendezvous {
 
@@ -20,7 +20,7 @@ Result<GroupTransport> choose_transport(TransportKind wanted, const GroupTranspo
                                         const std::vector<std::vector<TransportOffer>>& offers);
 
 // The multicast group of a communicator. Its scope is one organisation. Other epochs have other
-// groups. UDP ports are below those that systems choose themselves.
+// groups. Its UDP ports are below those that systems choose for sockets by themselves.
 Group::Multicast multicast_of(std::uint32_t epoch, bool v4);
 
 void put_offers(const std::vector<TransportOffer>& offers, control::Hello& hello);

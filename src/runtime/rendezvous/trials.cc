@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "base/time.h"
+#include "base/steady_now.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/transport_choice.h"
@@ -13,11 +13,6 @@
 
 namespace leeway::rendezvous {
 namespace {
-
-Instant trial_now() {
-  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
-              .count()};
-}
 
 constexpr Duration kTrialTime = std::chrono::milliseconds(200);
 
@@ -40,9 +35,9 @@ Result<Pair> open_pair(const asio::ip::address& address) {
 }
 
 Status hear(DatagramTransport& receiver) {
-  const Instant deadline = trial_now() + kTrialTime;
+  const Instant deadline = steady_now() + kTrialTime;
   std::array<Received, 1> out;
-  for (Instant now = trial_now(); now < deadline; now = trial_now()) {
+  for (Instant now = steady_now(); now < deadline; now = steady_now()) {
     if (receiver.receive(out) == 1) return Status();
     receiver.wait(deadline - now);
   }

@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "LEEWAY_";
 
-// More wrong characters make another word of it. Of a short name fewer do: LEEWAY_LOSS is not
-// LEEWAY_LOG.
+// Most typos in a misspelt name; with more it is another word. A short name has fewer: LEEWAY_LOSS
+// is not LEEWAY_LOG.
 constexpr std::size_t kTyposMax = 2;
 constexpr std::size_t kLettersPerTypo = 3;
 
-// Longer ones are no slip of the hand, and comparing them takes time.
+// Names longer than this are not compared: they are no typos, and it takes time.
 constexpr std::size_t kNameMax = 64;
 
 constexpr std::array<const char*, 8> kReadElsewhere = {
@@ -55,7 +55,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// Characters to add, leave out or change, or neighbours to swap, until one is the other.
+// Returns how many characters to add, drop, change or swap with a neighbour make one the other.
 std::size_t typos_between(std::string_view one, std::string_view other) {
   using Row = std::array<std::size_t, kNameMax + 1>;  // for the first i characters of `one`
   Row before_last{};
@@ -93,13 +93,15 @@ std::vector<std::string_view> words_of(std::string_view name) {
   return words;
 }
 
-// Short words are too near each other for a typo in them to tell anything.
+// Returns true if the word is `meant`, or has one typo in it. Short words must be equal, since many
+// of them differ by one letter.
 bool is_word(std::string_view word, std::string_view meant) {
   constexpr std::size_t kLongWord = 5;
   return word == meant || (meant.size() >= kLongWord && typos_between(word, meant) == 1);
 }
 
-// A word that is used for protection alone: LEEWAY_SECRET_KEY_PATH.
+// Returns true if a word of a name, as in LEEWAY_SECRET_KEY_PATH, is one of the words that only
+// protecting variables have.
 bool names_protection(const std::vector<std::string_view>& words, const char* meant) {
   const std::vector<std::string_view> theirs = words_of(meant);
   return std::ranges::any_of(words, [&](std::string_view word) {
@@ -108,8 +110,8 @@ bool names_protection(const std::vector<std::string_view>& words, const char* me
   });
 }
 
-// The name that is meant. A word of protection counts before a slip of several letters: what would
-// leave the group open must not be taken for another name.
+// Returns the name that is meant, or null. A word of protection counts before a slip of several
+// letters: a name that would leave the group open must not be taken for another one.
 const char* nearest_to(const std::string& name) {
   const auto typos_in = [&](const char* meant) { return typos_between(name, meant); };
   const std::vector<const char*> all = meaningful_names();
@@ -132,8 +134,8 @@ bool is_set(const char* const* environment, std::string_view name) {
   return false;
 }
 
-// Names that begin with the prefix are Leeway's alone. A name with a typo in the prefix is odd only
-// if it is near a known one.
+// Returns the variable if it is odd. A name with the prefix that nobody reads is odd. A name with a
+// typo in the prefix is odd only if it is near a known one.
 std::optional<OddVariable> judge(std::string_view name) {
   if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
   const std::string folded = upper(name);

@@ -1,5 +1,5 @@
-// Names in the environment that are nearly a variable of Leeway's. Nobody reads such a variable, so
-// a job whose LEEWAY_SECRET_FILE is misspelt would run without its secret.
+// Names in the environment that look like misspelt variables of Leeway. Nobody reads such a
+// variable, so a job whose LEEWAY_SECRET_FILE is misspelt would run without its secret.
 #pragma once
 
 #include <span>
@@ -20,14 +20,14 @@ struct OddVariable {
   std::string text() const;
 };
 
-// Variables that other parts of the project read, beside environment_variables(): most of them of
-// the drop-in for NCCL.
+// Variables that other parts of the project read, most of them the drop-in for NCCL, and that are
+// not in environment_variables().
 std::span<const char* const> names_read_elsewhere();
 
 // The odd ones among "NAME=value" entries, of which the last is null.
 std::vector<OddVariable> odd_variables(const char* const* environment);
 
-// kInvalidArgument: one of them leaves the group open.
+// Returns kInvalidArgument if one of them leaves the group open.
 Status check_names(const std::vector<OddVariable>& odd);
 
 // Checks the environment of this process. Each odd variable is a line of the log, once. Errors are

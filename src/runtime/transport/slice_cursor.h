@@ -9,12 +9,15 @@
 
 namespace leeway::transport {
 
+inline std::size_t datagrams_of(std::size_t bytes, std::size_t segment_bytes) {
+  return (bytes + segment_bytes - 1) / segment_bytes;
+}
 inline std::size_t datagrams_of(const Train& train) {
-  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+  return datagrams_of(train.total_bytes, train.segment_bytes);
 }
 
-// Walks the slices' bytes in order; they must have at least the bytes that are asked for. Cheap to
-// copy, so that a caller can look ahead.
+// Walks through the bytes of a train's slices, in order. Callers must not ask for more bytes than
+// the slices have. Copies are cheap, so a caller can look ahead with one.
 class SliceCursor {
  public:
   SliceCursor() = default;

@@ -34,8 +34,8 @@ void Waiter::also_watch(int handle) {
 }
 
 void Waiter::wait(Duration timeout, bool also_writable) {
-  // Each side announces itself before it checks the other (both are sequentially consistent), so a
-  // call is never lost.
+  // wait() sets waiting_ before it reads called_, and wake() sets called_ before it reads waiting_.
+  // The accesses are sequentially consistent, so no call is lost.
   waiting_.store(true);
   if (!called_.exchange(false)) {
     const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);
@@ -53,7 +53,7 @@ void Waiter::wait(Duration timeout, bool also_writable) {
 void Waiter::wake() {
   if (called_.exchange(true) || !waiting_.load()) return;
   const std::uint64_t one = 1;
-  // The counter cannot overflow: a second call before drain() does not get here.
+  // The counter cannot overflow, because a second wake() before drain() has returned above.
   [[maybe_unused]] const ssize_t written = write(event_, &one, sizeof(one));
 }
 

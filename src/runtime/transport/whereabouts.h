@@ -2,18 +2,29 @@
 // (transport/sealed) uses this interface.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
 #include "base/network_address.h"
 #include "leeway/transport.h"
 
 namespace leeway::transport {
 
-// The system's refusals to send. They count trains, or datagrams if these are sent one by one.
+// Refusals of the operating system to send to one peer. They count trains, or datagrams if these
+// are sent one by one.
 struct SendRefusals {
   Rank to = kNoRank;
   std::uint64_t count = 0;
   int error = 0;  // errno of the latest refusal
-  // Where that datagram was to go. A path on trial may have another address than the peer.
+  // Destination of the latest refused datagram: the peer's address at that time.
   NetworkAddress at;
+};
+
+// A datagram that the operating system refused to send because it was too long (EMSGSIZE).
+struct LengthRefusal {
+  Rank to = kNoRank;
+  std::size_t bytes = 0;  // its length
 };
 
 class Whereabouts {
@@ -29,16 +40,19 @@ class Whereabouts {
   virtual NetworkAddress address_of(Rank peer) const = 0;
   // Returns the address that a datagram of the latest receive() came from.
   virtual NetworkAddress source_of(const Received& received) const = 0;
-  // Makes trains to the peer go there from now on. Returns false if there is no socket for such
-  // addresses.
+  // Sends trains to the peer to this address from now on. Returns false if there is no socket for
+  // such addresses.
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
-  // Sends one datagram, at once or never. Returns true if the system took it.
+  // Sends one datagram now, or not at all. Returns true if the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
   // Returns the system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
   // Returns the refusals of the peer that had the latest one.
   virtual SendRefusals last_refusals() const { return {}; }
+  // Returns a peer to which a datagram was too long since the peer was last returned, or nullopt if
+  // there is none.
+  virtual std::optional<LengthRefusal> take_refusal() { return std::nullopt; }
   // Returns the address of the latest datagram that came from no member; it is not known() if none
   // came.
   virtual NetworkAddress last_stranger() const { return {}; }

@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <string_view>
 
+#include "base/hex_text.h"
 #include "keys/certificate_parts.h"
 #include "keys/file_rights.h"
 
@@ -111,13 +113,8 @@ std::string check_chain(const Certificates::Parts& parts) {
 std::string fingerprint_of(X509* certificate) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned bytes = 0;
-  std::string text;
-  if (::X509_digest(certificate, ::EVP_sha256(), digest.data(), &bytes) != 1) return text;
-  for (unsigned i = 0; i < bytes; ++i) {
-    text += "0123456789abcdef"[digest[i] >> 4];
-    text += "0123456789abcdef"[digest[i] & 15];
-  }
-  return text;
+  if (::X509_digest(certificate, ::EVP_sha256(), digest.data(), &bytes) != 1) return {};
+  return hex_text(std::as_bytes(std::span(digest).first(bytes)));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Certificates {
   static Result<std::shared_ptr<const Certificates>> read(const CertificateFiles& files);
   ~Certificates();
 
-  // JOB of urn:leeway:JOB. Only processes of the same job talk to each other.
+  // The job's name, from urn:leeway:JOB. Only processes of the same job talk to each other.
   const std::string& job() const { return job_; }
   // SHA-256 of the certificate in hexadecimal digits, which tells certificates apart.
   const std::string& fingerprint() const { return fingerprint_; }
@@ -47,8 +47,8 @@ class Certificates {
   std::string valid_until_;
 };
 
-// Files and texts with which a process proves that it is a member. With certificates and without a
-// secret, the result holds one Secret that everybody can compute: a name for the job.
+// Files and texts with which a process proves that it is a member. If there are certificates and no
+// secret, read_credentials() makes one Secret that everybody can compute from the job's name.
 struct CredentialFiles {
   std::string secret;
   std::string secret_text;  // contents of a secret file, used instead of the file

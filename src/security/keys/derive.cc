@@ -40,8 +40,8 @@ std::atomic<bool> openssl_is_gone{false};
 
 // While a process ends, some of its threads may still join or seal, and some may be the program's
 // own. OpenSSL must not be torn down under them. The first caller that initialises OpenSSL decides
-// whether it is, so this function runs when the library is loaded. If the program initialised
-// OpenSSL first, end_threads() runs before OpenSSL is torn down.
+// whether exit() tears it down, so this function runs when the library is loaded. If the program
+// initialised OpenSSL first, end_threads() runs before OpenSSL is torn down.
 [[gnu::constructor]] void keep_openssl_at_exit() {
   (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   (void)::OPENSSL_atexit([] {

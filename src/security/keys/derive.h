@@ -25,8 +25,7 @@ Key expand(const Key& key, std::string_view label);
 // this ends the process.
 void fill_randomly(MutableByteSpan out);
 // Checks the random generator. kUnsupported: the system has no random numbers for this process.
-// kResourceExhausted: no memory. kCancelled: the process is ending, and its program's OpenSSL is
-// gone.
+// kResourceExhausted: no memory. kCancelled: the process is ending, and OpenSSL is torn down.
 Status check_random();
 
 // Overwrites bytes that must not stay in memory.

@@ -35,7 +35,7 @@ bool is_own_group(gid_t group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-// Returns whether an entry lets anybody but this process read.
+// Returns whether an entry lets anybody but root, this process and its groups read.
 bool tells_others(const Entry& entry, gid_t owning_group) {
   if ((entry.rights & R_OK) == 0) return false;
   if (entry.tag == kUser) return entry.id != 0 && entry.id != ::geteuid();

@@ -10,8 +10,8 @@
 
 namespace leeway::keys {
 
-// The public part of a process's identity. Key and tag are those of its endpoint, secrets those of
-// a group.
+// The public part of a process's identity. The key and the tag belong to its endpoint, the secrets
+// to a group.
 struct Identity {
   Key public_key{};
   // The base of the tags that its senders use. It is random except for the lowest bit, which is 1
@@ -38,8 +38,8 @@ struct JoinedKeys {
   struct Member {
     Key public_key{};
     std::uint32_t tag = 0;
-    // Derived, for the purpose "pair", from the secret that this process and the member share. Zero
-    // if secrets are for meetings only.
+    // The key for the purpose "pair" of the secret that this process and the member share. Zero if
+    // secrets are for meetings only.
     Key pair{};
   };
   std::shared_ptr<const OwnIdentity> own;
@@ -47,7 +47,7 @@ struct JoinedKeys {
   std::vector<Member> members;  // by rank, this process among them
 };
 
-// Returns kMismatch if two members have one name, or if a member shares no secret with this
+// Returns kMismatch if two members have the same name, or if a member shares no secret with this
 // process.
 Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
                                                     const Key& meeting,
@@ -56,7 +56,7 @@ Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIde
 // Returns the name of a process for others: the first bytes of its public half (WIRE 9.7).
 std::uint64_t name_of(const Key& public_key);
 
-// Returns kMismatch, with both ranks, if two members have one name: then one of them uses the
+// Returns kMismatch, with both ranks, if two members have the same name: then one of them uses the
 // other's public key.
 Status check_distinct(const std::vector<Identity>& members);
 

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 
+#include "base/hex_text.h"
 #include "keys/certificates.h"
 #include "keys/file_rights.h"
 
@@ -186,13 +188,11 @@ std::vector<std::uint64_t> Secrets::ids() const {
 std::string new_secret_line() {
   Key key;
   fill_randomly(key);
-  std::string line;
-  for (const std::byte byte : key) {
-    line += kDigits[static_cast<unsigned>(byte) >> 4];
-    line += kDigits[static_cast<unsigned>(byte) & 15];
-  }
+  std::string digits = hex_text(key);
   wipe(key);
-  return line + "\n";
+  std::string line = digits + '\n';
+  wipe(std::as_writable_bytes(std::span(digits)));
+  return line;
 }
 
 std::uint64_t shared_secret(const std::vector<std::uint64_t>& one,

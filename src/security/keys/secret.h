@@ -63,15 +63,14 @@ class Secrets {
 
   // Uses the secrets only to prove membership of a meeting. Pairs of processes then seal with keys
   // that follow only from their key agreement. So groups with different secrets find the same keys
-  // for a pair, in whichever order they meet. The ids of the secrets change, too: a process that
-  // reads the same file and does not call this would find other keys.
+  // for a pair, in whichever order they meet. The ids of the secrets change, too, so that a process
+  // that does not call this shares no secret with one that does: they would find different keys.
   void use_for_meetings_only();
   bool for_meetings_only() const { return for_meetings_only_; }
 
-  // The secret that this process proves first. Its other secrets are for processes that have
-  // changed theirs before, or will do so later.
-  const Secret& first() const { return all_.front(); }
-  // Secrets in the order of the file, starting again after the last.
+  // Returns the secret for an attempt: one after the other in the order of the file, then again
+  // from the first. All but the first are for processes that changed their file earlier, or will
+  // change it later.
   const Secret& at(std::size_t attempt) const { return all_[attempt % all_.size()]; }
   std::size_t count() const { return all_.size(); }
   const Secret* find(std::uint64_t id) const;

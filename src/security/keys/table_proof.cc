@@ -7,7 +7,7 @@
 namespace leeway::keys {
 namespace {
 
-// Places have no zero byte, so a zero byte can end them.
+// A zero byte separates place and message, because no place contains one.
 Key proof_by(const Secret& secret, const std::string& place, ByteSpan message) {
   const ByteSpan text = std::as_bytes(std::span(place));
   std::vector<std::byte> input(text.begin(), text.end());

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -14,6 +13,9 @@
 #include <utility>
 
 #include "base/contracts.h"
+#include "base/hex_text.h"
+#include "base/plain_text.h"
+#include "base/read_number.h"
 #include "keys/certificate_parts.h"
 
 namespace leeway::keys {
@@ -26,17 +28,17 @@ constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
-// The id in 16 hexadecimal digits.
-std::array<char, 16> identity_of(std::uint64_t id) {
-  std::array<char, 16> text{};
-  for (std::size_t i = 0; i < text.size(); ++i)
-    text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
-  return text;
+// Most characters of a stranger's text in an error.
+constexpr std::size_t kForeignTextMax = 80;
+
+// The text that stands for a secret in a ClientHello.
+std::string identity_of(std::uint64_t id) {
+  return hex_text(id);
 }
 
 // The random numbers of the latest first messages. A recorded message that is sent again is refused
-// before it costs an X25519 exchange. A stranger cannot make a new first message for which this
-// process would compute an exchange.
+// before it costs an X25519 exchange. Without certificates a new first message must prove a secret
+// before this process computes an exchange for it, so a stranger cannot make one.
 class LatestHellos {
  public:
   // has() returns whether the number came before. add() adds it, and returns false if it came
@@ -74,7 +76,7 @@ struct Notes {
   std::string objection;
 };
 
-// Returns a session that stands for the secret; null if OpenSSL has no memory.
+// Returns a TLS session with the secret's key as its pre-shared key; null if OpenSSL has no memory.
 SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
   const SSL_CIPHER* const cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256.data());
@@ -94,7 +96,7 @@ Known& known_to(SSL* ssl) {
   return *static_cast<Known*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
 }
 
-// The first bytes of the client's random number.
+// Returns the first bytes of the client's random number; 0 if there is none.
 std::uint64_t number_of_hello(const SSL* ssl) {
   std::array<unsigned char, 32> random{};
   std::uint64_t number = 0;
@@ -103,18 +105,11 @@ std::uint64_t number_of_hello(const SSL* ssl) {
   return number;
 }
 
-// Makes a text printable that a stranger may have written.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out;
-}
-
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_bytes,
                SSL_SESSION** session) {
   const std::size_t attempt = static_cast<const Notes*>(SSL_get_app_data(ssl))->attempt;
   const Secret& secret = known_to(ssl).secrets->at(attempt);
-  thread_local std::array<char, 16> identity;
+  thread_local std::string identity;
   identity = identity_of(secret.id());
   *id = reinterpret_cast<const unsigned char*>(identity.data());
   *id_bytes = identity.size();
@@ -127,8 +122,8 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
   *session = nullptr;
   std::uint64_t id = 0;
   const char* const text = reinterpret_cast<const char*>(identity);
-  const auto [end, error] = std::from_chars(text, text + bytes, id, 16);
-  if (bytes != sizeof(identity_of(id)) || error != std::errc() || end != text + bytes) return 1;
+  if (!read_number(std::string_view(text, bytes), id, 16) || bytes != identity_of(id).size())
+    return 1;
   Known& known = known_to(ssl);
   const Secret* const secret = known.secrets->find(id);
   if (secret != nullptr && known.hellos.add(number_of_hello(ssl)))
@@ -136,7 +131,8 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
   return 1;
 }
 
-// Checks the job's name: authorities sign for several jobs.
+// Checks that the certificate names this process's job, because one authority may sign for several
+// jobs.
 int check_job(int good, X509_STORE_CTX* context) {
   const int index = ::SSL_get_ex_data_X509_STORE_CTX_idx();
   auto* const ssl = static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, index));
@@ -149,7 +145,8 @@ int check_job(int good, X509_STORE_CTX* context) {
   const auto job = job_of(::X509_STORE_CTX_get_current_cert(context));
   const std::string& own = known_to(ssl).secrets->certificates()->job();
   if (job == own) return 1;
-  objection = job ? "it is of job \"" + printable(*job) + "\", and this process of \"" + own + "\""
+  objection = job ? "it is of job \"" + plain(std::string_view(*job).substr(0, kForeignTextMax)) +
+                        "\", and this process of \"" + own + "\""
                   : "it names no job";
   ::X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
@@ -194,7 +191,7 @@ std::string TlsContext::name() const {
   return name;
 }
 
-// Judges whole records only. OpenSSL judges the rest.
+// Takes the first message to be one whole record. OpenSSL judges everything else.
 FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   constexpr std::byte kHandshake{22};
   constexpr std::size_t kRecordHeader = 5;
@@ -218,8 +215,7 @@ FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
   const auto ids = parts_->known.secrets->ids();
   const bool named = std::any_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
-    const auto identity = identity_of(id);
-    return text.find(std::string_view(identity.data(), identity.size())) != std::string_view::npos;
+    return text.find(identity_of(id)) != std::string_view::npos;
   });
   return named ? FirstMessage::may_be_members : FirstMessage::strangers;
 }
@@ -295,7 +291,7 @@ bool TlsSession::is_open() const {
 bool TlsSession::receive(ByteSpan bytes, std::vector<std::byte>& plain) {
   if (failed_) return false;
   parts_->received += bytes.size();
-  if (!bytes.empty() && !failed_) {
+  if (!bytes.empty()) {
     const int taken = ::BIO_write(parts_->in, bytes.data(), static_cast<int>(bytes.size()));
     failed_ = taken != static_cast<int>(bytes.size());
   }
@@ -328,7 +324,8 @@ const std::string& TlsSession::objection() const {
   return parts_->notes.objection;
 }
 
-// Keeps the alert's words. It came over the session, from a server that has proved its identity.
+// Keeps the text of the alert. The alert came over the session, from a server that has proved its
+// identity.
 void TlsSession::note_refusal() {
   const char* const words = ::ERR_reason_error_string(::ERR_peek_error());
   if (words != nullptr && std::strstr(words, "alert") != nullptr) refusal_ = words;

@@ -30,7 +30,7 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> make(std::shared_ptr<const Secrets> secrets);
   ~TlsContext();
 
-  // Equal for equal secrets and certificates.
+  // Returns a text that is equal for equal secrets and certificates.
   std::string name() const;
   // Judges first bytes without cryptography. With certificates, call it only once, for the whole
   // message: afterwards the message counts as a repetition.
@@ -49,8 +49,8 @@ class TlsContext {
 
 class TlsSession {
  public:
-  // The client proves one secret, another one at each attempt, in turn. The server accepts any of
-  // its own secrets.
+  // A client proves one secret, and at each further `attempt` the next one in turn. A server
+  // accepts any of its own secrets.
   enum class Side : std::uint8_t { client, server };
   TlsSession(std::shared_ptr<const TlsContext> context, Side side, std::size_t attempt = 0);
   ~TlsSession();

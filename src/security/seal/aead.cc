@@ -3,7 +3,6 @@
 #include <openssl/crypto.h>
 
 #include "seal/ipsec_mb.h"
-#include "seal/openssl_aead.h"
 
 namespace leeway::seal {
 
@@ -16,8 +15,7 @@ bool prefers_chacha() {
 }
 
 std::unique_ptr<Cipher> make_aead(AeadKind kind, bool seals) {
-  if (kind == AeadKind::aes_128_gcm && !ipsec_mb_version().empty())
-    return make_ipsec_mb_aes_gcm(seals);
+  if (kind == AeadKind::aes_128_gcm && !ipsec_mb_version().empty()) return make_ipsec_mb_aes_gcm();
   return make_openssl_aead(kind, seals);
 }
 

@@ -14,6 +14,9 @@ enum class AeadKind : std::uint8_t { aes_128_gcm = 0, chacha20_poly1305 = 1 };
 // fast there.
 bool prefers_chacha();
 
+// Makes a cipher that OpenSSL computes. It has both on every machine.
+std::unique_ptr<Cipher> make_openssl_aead(AeadKind kind, bool seals);
+
 // Makes a cipher that IPsec-MB computes, if that library is there and has this cipher, else
 // OpenSSL. The cipher's contexts are made here, once; sealing and opening allocate nothing.
 std::unique_ptr<Cipher> make_aead(AeadKind kind, bool seals);

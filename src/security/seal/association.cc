@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Pauses between sendings of an offer or a confirm that is not answered. A peer that is silent for
-// long may be gone, or stopped.
+// Pauses between sendings of an offer or a confirm that is not answered. A peer that is silent
+// after kSendingsOften of them may be gone or stopped, so it is asked more rarely.
 constexpr Duration kPauseMin = 20ms;
 constexpr Duration kPauseMax = 1s;
 constexpr int kSendingsOften = 60;
@@ -72,7 +72,7 @@ void Association::begin_sending_phase(Instant now) {
   phase_began_ = now;
 }
 
-// Call it when the peer has gone on to the next phase. A follower goes with it.
+// Call it when the first datagram of the peer's next phase was opened. A follower goes with it.
 void Association::begin_receiving_phase(Instant now) {
   opening_[place_of(receiving_phase_ - 1)].reset();
   ++receiving_phase_;
@@ -136,7 +136,7 @@ void Association::on_wake(Instant now, int& exchanges) {
   } else if (stage_ != Stage::quiet) {
     send_again(now);
   } else if (in_phase_ == 0) {
-    act_at_ = now + rotation_.time;  // these keys were not used
+    act_at_ = now + rotation_.time;  // keys that were not used stay
   } else if (exchanges-- > 0) {
     offer(now);
   } else {

@@ -60,8 +60,8 @@ class Association {
   // Takes the message in the datagram that was opened last.
   void on_message(Instant now, const ExchangeMessage& message);
 
-  // Erases old keys, goes on to the next phase, and repeats questions. Each key exchange uses up
-  // one of `exchanges`; if none is left, the exchange waits for a later call.
+  // Erases old keys, goes on to the next phase, and repeats messages that were not answered. Each
+  // key exchange uses up one of `exchanges`; if none is left, the exchange waits for a later call.
   void on_wake(Instant now, int& exchanges);
   Instant next_wake() const { return std::min(act_at_, previous_until_); }
 

@@ -9,8 +9,8 @@
 namespace leeway::seal {
 namespace {
 
-// A batch has two slices for each datagram at most (protocol/train_buffer.h). So a datagram has at
-// most as many pieces as a batch has slices.
+// A batch has at most two slices for each datagram (protocol/train_buffer.h), and no datagram has
+// more pieces than its batch has slices.
 constexpr std::size_t kPiecesMax = 256;
 
 // Key exchanges in one on_wake(). One takes less than 100 us at either end, so no wake takes longer
@@ -155,8 +155,7 @@ std::optional<Associations::Outgoing> Associations::poll_message() {
 }
 
 Refusal Associations::decode(ByteSpan datagram, Header& header) const {
-  Refusal refusal = Refusal::none;
-  if (const auto decoded = decode_header(datagram, refusal)) header = *decoded;
+  const Refusal refusal = decode_header(datagram, header);
   return refusal == Refusal::none && header.lane != lane_ ? Refusal::form : refusal;
 }
 

@@ -35,12 +35,11 @@ class Associations {
                         KeyExchange& exchange = x25519())
       : lane_(lane), rotation_(rotation), exchange_(exchange) {}
 
-  // Adds the process in this slot, which cannot be removed, with the keys of one meeting.
+  // Adds the process in this slot with the keys of one meeting. It cannot be removed.
   // needs_keys(slot, meeting) must be true. Two processes may meet in several groups at once, and
-  // end these meetings in different orders. So keys of all meetings are held until the peer was
-  // heard. Once a peer was heard with the keys of several meetings, the keys of the least of these
-  // meetings seal, so both ends choose the same. Until a peer is heard, the keys of the latest
-  // meeting seal.
+  // end these meetings in different orders. So keys of all meetings are held until the peer is
+  // heard, and the latest ones seal. Of the meetings whose keys the peer was heard with, the least
+  // one's keys seal from then on, so both ends choose the same.
   void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
             const keys::Key& meeting = {});
   bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }
@@ -69,9 +68,9 @@ class Associations {
     bool path_message = false;
     bool newest = false;  // no datagram with a larger number was opened before
   };
-  // Opens a datagram if addresses of peers may change: then only the tag tells which peer sealed
-  // it. `hint`: the peer at whose address it came from, or kNoRank. Messages about keys leave no
-  // bytes.
+  // For transports whose peers may change their addresses: opens a datagram of whichever peer has
+  // its tag. `hint`: the peer at whose address it came from, or kNoRank. A message about keys is
+  // taken here, and leaves no bytes.
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
   // Prepares messages that change keys (WIRE 8.5), and erases keys whose time is over.

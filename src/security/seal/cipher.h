@@ -15,12 +15,20 @@
 
 namespace leeway::seal {
 
-// Has the length of the longest key. A cipher with shorter keys uses the first bytes.
+// A key as long as the longest that a cipher needs. A cipher with shorter keys uses the first
+// bytes.
 using CipherKey = std::array<std::byte, 32>;
 
 // The nonce of datagram n is the vector, combined by exclusive or with n (big-endian) in its last 8
 // bytes.
 using NonceVector = std::array<std::byte, 12>;
+
+inline NonceVector nonce_of(const NonceVector& vector, std::uint64_t number) {
+  NonceVector nonce = vector;
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    nonce[nonce.size() - 1 - i] ^= static_cast<std::byte>(number >> (8 * i) & 0xFF);
+  return nonce;
+}
 
 class Cipher {
  public:
@@ -32,8 +40,8 @@ class Cipher {
   // An object is used either only for sealing or only for opening.
   virtual void set_key(const CipherKey& key, const NonceVector& vector) = 0;
 
-  // `out` is a whole datagram: its header, which is there already, as many bytes as the pieces
-  // have, and the proof. Allocates nothing. A number is used once for each key.
+  // Encrypts the pieces into `out`, a whole datagram: its header, which is there already, as many
+  // bytes as the pieces have, and the proof. Allocates nothing. A number is used once for each key.
   virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
 
   // Opens a datagram in place: the bytes behind the header, without the proof. Returns false if the

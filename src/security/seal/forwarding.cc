@@ -8,20 +8,20 @@
 namespace leeway::seal {
 namespace {
 
-// Batches arrive all at once. So the bucket holds the share of this time, but at least two long
-// batches.
+// Batches arrive all at once. So the token bucket holds the share of kBurstSeconds, but at least
+// two long batches.
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
 // Bytes reserved for short datagrams, which find out whether the path works at all. Half of the
-// share fills them. If short datagrams had all of the share, ends, reports and requests for repair
-// would pass, and never the data that these are about.
+// share fills the reserve. If short datagrams could use all of the share, ends, reports and repair
+// requests would pass, and the data that they are about would not.
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
 // The part of the share that peers are told. The rest leaves room for short datagrams besides data.
 constexpr double kTellPart = 15.0 / 16;
-// A peer that asked within kAskingFor counts as one that asks. It is told at most once in
-// kTellPause of refusals or of a part that changed by kChange, and again after kTellAgain.
+// A peer counts as asking if it asked within kAskingFor. It is told of new refusals, or of a share
+// that changed by kChange, at most once in kTellPause. After kTellAgain it is told in any case.
 constexpr Duration kAskingFor = std::chrono::seconds(1);
 constexpr Duration kTellPause = std::chrono::milliseconds(25);
 constexpr Duration kTellAgain = std::chrono::seconds(1);
@@ -38,16 +38,12 @@ void Forwarding::meet(Rank slot, std::uint64_t name) {
     askers_.resize(slot + std::size_t{1});
   }
   names_[slot] = name;
-  const auto at =
-      std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                       [](const Named& one, std::uint64_t key) { return one.name < key; });
+  const auto at = std::ranges::lower_bound(by_name_, name, {}, &Named::name);
   by_name_.insert(at, {name, slot});
 }
 
 Rank Forwarding::slot_of(std::uint64_t name) const {
-  const auto at =
-      std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                       [](const Named& one, std::uint64_t key) { return one.name < key; });
+  const auto at = std::ranges::lower_bound(by_name_, name, {}, &Named::name);
   return at != by_name_.end() && at->name == name ? at->slot : kNoRank;
 }
 
@@ -140,7 +136,7 @@ std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead&
   LEEWAY_ASSERT(head.kind == RelayHead::Kind::onward);
   const Rank to = slot_of(head.name);
   const std::uint64_t name = name_of(from);
-  // Datagrams never go through a third process: a relayed datagram takes two hops.
+  // Only a target that is reached directly gets datagrams, so a relayed one takes two hops.
   if (to == kNoRank || to == from || name == 0 || !roaming.knows(to) || !roaming.settled(to)) {
     ++counters_.refused_target;
     return std::nullopt;

@@ -1,9 +1,9 @@
 // Forwarding for others (WIRE 9.8): this process passes on sealed datagrams between two peers that
 // have no path of their own.
 //
-// Sans-IO. The seal of the hop proves the peer that asks, and it asks for as many bytes as it
-// sends. So a stranger gets nothing forwarded, and nobody gets more out than it puts in. All
-// forwarding together takes a quarter of the uplink. Datagrams beyond are dropped and counted, and
+// Sans-IO. The seal of the hop proves which peer asks, so a stranger gets nothing forwarded. A peer
+// asks by sending the datagram itself, so nobody gets more bytes out than it puts in. All
+// forwarding together takes a quarter of the uplink. Further datagrams are dropped and counted, and
 // their sender is told how much would have passed (WIRE 9.10). Processes that ask at the same time
 // have equal parts, and the others may use what one leaves.
 #pragma once
@@ -37,8 +37,7 @@ class Forwarding {
     std::uint64_t refused_target = 0;
   };
 
-  // Adds a peer. `name`: the name by which all processes that know the peer know it; 0 if they know
-  // none.
+  // Adds a peer. `name`: the peer's name among all processes (keys::name_of()); 0 if it has none.
   void meet(Rank slot, std::uint64_t name);
   // Returns kNoRank if nobody has the name.
   Rank slot_of(std::uint64_t name) const;
@@ -50,13 +49,13 @@ class Forwarding {
   // was told lately, or if all that it ever asked was forwarded.
   std::optional<ShareMessage> share_for(Instant now, Rank from);
 
-  // Decides about an opened datagram whose head asks to be forwarded. Returns the peer for which
-  // the caller seals it now, as a path message; its head is then the one for the receiver. Returns
-  // nullopt if it is refused and counted.
+  // Decides whether to forward an opened datagram whose head asks for it. Returns the receiver, for
+  // which the caller then seals the datagram as a path message; its head is by then the receiver's.
+  // Returns nullopt if it is refused and counted.
   std::optional<Rank> forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                               const Roaming& roaming, MutableByteSpan opened);
-  // Opens a datagram that a relay forwarded to this process, and gives the datagram that the peer
-  // had sealed. `from` is kNoRank if the process that the head names did not seal it.
+  // Opens the datagram inside one that a relay forwarded to this process. `from` is kNoRank if the
+  // process that the head names did not seal it.
   Associations::Opened open(Instant now, const RelayHead& head, Associations& seals,
                             MutableByteSpan opened) const;
 

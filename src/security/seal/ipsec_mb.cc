@@ -4,13 +4,12 @@
 #include <openssl/crypto.h>
 
 #include "base/contracts.h"
-#include "seal/nonce.h"
 
 namespace leeway::seal {
 namespace {
 
-// Functions of the library for this processor. They have no state of their own, so all threads
-// share them, and they live as long as the process. Null if they are of no use.
+// Returns the library's functions for this processor; null if they are of no use. They have no
+// state of their own, so all threads share them, and they live as long as the process.
 const IMB_MGR* functions() {
   static const IMB_MGR* const found = []() -> const IMB_MGR* {
     constexpr std::uint64_t kNeeded =
@@ -86,7 +85,7 @@ std::string ipsec_mb_version() {
   return functions() == nullptr ? std::string() : imb_get_version_str();
 }
 
-std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm(bool) {
+std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm() {
   LEEWAY_ASSERT(functions() != nullptr);
   return std::make_unique<IpsecMbAesGcm>();
 }

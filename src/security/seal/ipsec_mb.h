@@ -9,9 +9,10 @@
 namespace leeway::seal {
 
 // Returns an empty string if this build is without the library, if this processor has no
-// instructions for AES, or if the library's self-test failed. In these cases it makes no cipher.
+// instructions for AES, or if the library's self-test failed. Then no cipher can be made.
 std::string ipsec_mb_version();
 
-std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm(bool seals);
+// Makes a cipher that can seal as well as open.
+std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm();
 
 }  // namespace leeway::seal

@@ -8,7 +8,7 @@ std::string ipsec_mb_version() {
   return {};
 }
 
-std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm(bool) {
+std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm() {
   LEEWAY_ASSERT(!"this build is without IPsec-MB");
   return nullptr;
 }

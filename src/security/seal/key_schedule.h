@@ -13,7 +13,7 @@ namespace leeway::seal {
 struct PairKeys {
   ~PairKeys() { keys::wipe(root); }
 
-  keys::Key root{};  // root of the present phase: 0, until next_phase()
+  keys::Key root{};  // root of the latest phase; of phase 0 before next_phase()
   keys::Key own{};   // public halves of the two processes
   keys::Key peers{};
   std::uint8_t lane = 0;

@@ -1,10 +1,8 @@
-#include "seal/openssl_aead.h"
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "base/contracts.h"
-#include "seal/nonce.h"
+#include "seal/aead.h"
 
 namespace leeway::seal {
 namespace {

@@ -18,24 +18,21 @@ void encode_header(const Header& header, MutableByteSpan out) {
   out[0] = static_cast<std::byte>(kVersionForm | (header.path_message ? kPathMessageBit : 0) |
                                   (header.phase & kPhaseBits));
   out[1] = static_cast<std::byte>(header.lane);
-  put(header.view, out.subspan(2, 2));
+  out[2] = out[3] = std::byte{0};
   put(header.tag, out.subspan(4, 4));
   put(header.counter, out.subspan(8, 8));
 }
 
-std::optional<Header> decode_header(ByteSpan datagram, Refusal& refusal) {
-  refusal = Refusal::truncated;
-  if (datagram.size() <= kOverheadBytes) return std::nullopt;
-  refusal = Refusal::form;
+Refusal decode_header(ByteSpan datagram, Header& out) {
+  if (datagram.size() <= kOverheadBytes) return Refusal::truncated;
   const auto form = std::to_integer<unsigned>(datagram[0]);
-  if ((form & ~(kPathMessageBit | kPhaseBits)) != kVersionForm) return std::nullopt;
-  refusal = Refusal::none;
-  return Header{.path_message = (form & kPathMessageBit) != 0,
-                .phase = static_cast<std::uint8_t>(form & kPhaseBits),
-                .lane = std::to_integer<std::uint8_t>(datagram[1]),
-                .view = take<std::uint16_t>(datagram.subspan(2, 2)),
-                .tag = take<std::uint32_t>(datagram.subspan(4, 4)),
-                .counter = take<std::uint64_t>(datagram.subspan(8, 8))};
+  if ((form & ~(kPathMessageBit | kPhaseBits)) != kVersionForm) return Refusal::form;
+  out = {.path_message = (form & kPathMessageBit) != 0,
+         .phase = static_cast<std::uint8_t>(form & kPhaseBits),
+         .lane = std::to_integer<std::uint8_t>(datagram[1]),
+         .tag = take<std::uint32_t>(datagram.subspan(4, 4)),
+         .counter = take<std::uint64_t>(datagram.subspan(8, 8))};
+  return Refusal::none;
 }
 
 }  // namespace leeway::seal

@@ -1,9 +1,9 @@
 // The clear bytes in front of every sealed datagram (WIRE 8.1), and the reasons to refuse one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "leeway/types.h"
 
@@ -22,8 +22,7 @@ struct Header {
   bool path_message = false;  // a path message, and not a datagram of the core
   std::uint8_t phase = 0;     // phase of the key, modulo kPhases
   std::uint8_t lane = 0;
-  std::uint16_t view = 0;  // a hint; 0 as long as groups do not change
-  std::uint32_t tag = 0;   // the receiver's name for this sender
+  std::uint32_t tag = 0;  // the receiver's name for this sender
   std::uint64_t counter = 0;
 
   friend bool operator==(const Header&, const Header&) = default;
@@ -42,9 +41,13 @@ enum class Refusal : std::uint8_t {
   forged,         // wrong proof: damaged, or not sealed by the peer
 };
 inline constexpr int kRefusals = 9;
+// By Refusal, as metrics and counters name them.
+inline constexpr std::array<const char*, kRefusals> kRefusalNames = {
+    "",        "too_short", "unsealed",  "unknown_tag", "wrong_address",
+    "too_old", "replayed",  "key_phase", "forged"};
 
 void encode_header(const Header& header, MutableByteSpan out);
-// Returns nullopt if the datagram is truncated or of another form; `refusal` says which.
-std::optional<Header> decode_header(ByteSpan datagram, Refusal& refusal);
+// Returns `truncated` or `form` if it is no sealed datagram.
+Refusal decode_header(ByteSpan datagram, Header& out);
 
 }  // namespace leeway::seal

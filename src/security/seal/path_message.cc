@@ -48,23 +48,13 @@ std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out)
 
 std::optional<PathMessage> decode_path_message(ByteSpan bytes) {
   if (bytes.empty()) return std::nullopt;
-  PathMessage message;
-  switch (std::to_integer<unsigned>(bytes[0])) {
-    case static_cast<unsigned>(PathMessage::Kind::challenge):
-      message.kind = PathMessage::Kind::challenge;
-      break;
-    case static_cast<unsigned>(PathMessage::Kind::answer):
-      message.kind = PathMessage::Kind::answer;
-      break;
-    case static_cast<unsigned>(PathMessage::Kind::whereabouts):
-      message.kind = PathMessage::Kind::whereabouts;
-      break;
-    case static_cast<unsigned>(PathMessage::Kind::keep_alive):
-      if (bytes.size() != kKeepAliveBytes) return std::nullopt;
-      return message;
-    default:
-      return std::nullopt;
-  }
+  const auto kind = std::to_integer<std::uint8_t>(bytes[0]);
+  if (kind < static_cast<std::uint8_t>(PathMessage::Kind::challenge) ||
+      kind > static_cast<std::uint8_t>(PathMessage::Kind::whereabouts))
+    return std::nullopt;
+  PathMessage message{.kind = static_cast<PathMessage::Kind>(kind)};
+  if (message.kind == PathMessage::Kind::keep_alive)
+    return bytes.size() == kKeepAliveBytes ? std::optional(message) : std::nullopt;
   if (bytes.size() != kPathMessageBytesMax || bytes[1] != std::byte{0}) return std::nullopt;
   message.seen.port = take<std::uint16_t>(bytes.subspan(kPortAt));
   message.token = take<std::uint64_t>(bytes.subspan(kTokenAt));
@@ -82,24 +72,16 @@ void encode_relay_head(const RelayHead& head, MutableByteSpan out) {
 
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes) {
   if (bytes.size() <= kRelayHeadBytes) return std::nullopt;
-  RelayHead head;
-  switch (std::to_integer<unsigned>(bytes[0])) {
-    case static_cast<unsigned>(RelayHead::Kind::onward):
-      head.kind = RelayHead::Kind::onward;
-      break;
-    case static_cast<unsigned>(RelayHead::Kind::relayed):
-      head.kind = RelayHead::Kind::relayed;
-      break;
-    default:
-      return std::nullopt;
-  }
+  const auto kind = std::to_integer<std::uint8_t>(bytes[0]);
   const auto ecn = std::to_integer<std::uint8_t>(bytes[kEcnAt]);
-  if (bytes[1] != std::byte{0} || bytes[kEcnAt + 1] != std::byte{0} ||
-      ecn > static_cast<std::uint8_t>(Ecn::ce))
+  if (kind < static_cast<std::uint8_t>(RelayHead::Kind::onward) ||
+      kind > static_cast<std::uint8_t>(RelayHead::Kind::relayed) ||
+      ecn > static_cast<std::uint8_t>(Ecn::ce) || bytes[1] != std::byte{0} ||
+      bytes[kEcnAt + 1] != std::byte{0})
     return std::nullopt;
-  head.ecn = static_cast<Ecn>(ecn);
-  head.name = take<std::uint64_t>(bytes.subspan(kNameAt));
-  return head;
+  return RelayHead{.kind = static_cast<RelayHead::Kind>(kind),
+                   .ecn = static_cast<Ecn>(ecn),
+                   .name = take<std::uint64_t>(bytes.subspan(kNameAt))};
 }
 
 void encode_share_message(const ShareMessage& message, MutableByteSpan out) {

@@ -46,7 +46,7 @@ struct RelayHead {
   };
 
   Kind kind = Kind::onward;
-  Ecn ecn = Ecn::none;     // if relayed: the mark that the first hop had
+  Ecn ecn = Ecn::none;     // if relayed: the mark with which it came over the first hop
   std::uint64_t name = 0;  // the first bytes of a process' public half
 
   friend bool operator==(const RelayHead&, const RelayHead&) = default;
@@ -64,7 +64,7 @@ struct ShareMessage {
   // Number of the receiver's datagrams that were not forwarded for want of share, since the two
   // met, modulo 2^32.
   std::uint32_t refused = 0;
-  // Rate at which the relay forwards for the receiver from now on, sealed for the hop.
+  // Rate at which the relay forwards for the receiver from now on. Seals of the hop count.
   std::uint64_t bytes_per_second = 0;
 
   friend bool operator==(const ShareMessage&, const ShareMessage&) = default;

@@ -1,7 +1,8 @@
 // Keeps the rate at which each relay forwards this process's datagrams (WIRE 9.10).
 //
-// A relay's message can only slow down traffic through that relay, which it could also drop. Its
-// rate never counts as less than kLeast, so that challenges for another relay still pass.
+// A message can only slow down traffic through the relay that sent it, and that relay could drop
+// the traffic, too. A rate never counts as less than kLeast, so that challenges for another relay
+// still pass.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ namespace leeway::seal {
 
 class ReplayWindow {
  public:
-  // 8 KiB a peer. At 10 Gb/s and 1,472 bytes these are 77 ms: more than any network reorders.
+  // The window takes 8 KiB a peer. At 10 Gb/s and 1,472 bytes it spans 77 ms: more than any network
+  // reorders.
   static constexpr std::uint64_t kNumbers = std::uint64_t{1} << 16;
 
   enum class Verdict : std::uint8_t { fresh, seen, too_old };

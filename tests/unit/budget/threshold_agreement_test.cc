@@ -10,6 +10,7 @@
 #include <random>
 
 #include "step_runner.h"
+#include "support/best_threshold.h"
 
 namespace leeway::budget {
 namespace {
@@ -101,9 +102,9 @@ class Group {
       all.insert(all.end(), begin, begin + kWindow * kMicroBatches);
     }
     const Duration wall = members_[0]->starts[first + kWindow] - members_[0]->starts[first];
-    return best_threshold(all, kRanks, kMicroBatches, wall,
-                          {.steps = kWindow, .indifference = kIndifference},
-                          /*stop_share_1024=*/0);
+    return testing::best_threshold(all, kRanks, kMicroBatches, wall,
+                                   {.steps = kWindow, .indifference = kIndifference},
+                                   /*stop_share_1024=*/0);
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "budget/step_gate.h"
 #include "step_runner.h"
+#include "support/best_threshold.h"
 
 namespace leeway::budget {
 namespace {
@@ -30,7 +31,7 @@ struct SimulatedGroup {
   }
   ThresholdChoice best(ThresholdSearchOptions options = {}) const {
     options.steps = steps;
-    return best_threshold(ns, ranks, micro_batches, wall, options);
+    return testing::best_threshold(ns, ranks, micro_batches, wall, options);
   }
 };
 

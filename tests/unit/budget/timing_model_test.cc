@@ -2,8 +2,27 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+
 namespace leeway::budget {
 namespace {
+
+// The exact mean that Gumbel's approximation stands for, the integral of x n phi(x) Phi(x)^(n-1),
+// to 1e-9 up to n = 10^6. The trapezoidal rule converges exponentially on such a function: a step
+// of 1/32 is far below its width for every n.
+double exact_largest_normal(std::uint32_t n) {
+  constexpr double kStep = 1.0 / 32;
+  constexpr int kSteps = 12 * 32;  // either side
+  const auto tail = [](double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); };
+  double sum = 0.0;
+  for (int i = -kSteps; i <= kSteps; ++i) {
+    const double x = i * kStep;
+    const double log_below = x < 0.0 ? std::log(tail(-x)) : std::log1p(-tail(x));
+    sum += x * std::exp(-0.5 * x * x + (n - 1.0) * log_below);
+  }
+  return sum * kStep * n / std::sqrt(2.0 * std::numbers::pi);
+}
 
 struct LargestRow {
   std::uint32_t n;

@@ -39,12 +39,4 @@ constexpr bool cuda_has(const Minifloat& format) {
          format == kE2M1;
 }
 
-// Positive finite values; above 2^127 the ceiling is NaN's code, as there is no such scale.
-inline int cuda_e8m0_floor(float value) {
-  return __nv_cvt_float_to_e8m0(value, __NV_NOSAT, cudaRoundZero);
-}
-inline int cuda_e8m0_ceil(float value) {
-  return __nv_cvt_float_to_e8m0(value, __NV_NOSAT, cudaRoundPosInf);
-}
-
 }  // namespace leeway::codec

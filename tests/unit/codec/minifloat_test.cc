@@ -184,28 +184,5 @@ TEST(E8m0Value, IsTwoToTheCodeMinus127AndNanAtTheTop) {
   EXPECT_TRUE(std::isnan(e8m0_value(0xFF)));
 }
 
-TEST(E8m0Floor, IsTheLargestPowerOfTwoNotAbove) {
-  for (int code = 0; code < 0xFF; ++code) {
-    const float power = e8m0_value(code);
-    ASSERT_EQ(e8m0_floor(power), code);
-    ASSERT_EQ(e8m0_floor(std::nextafter(power, kInfinity)), code);
-    ASSERT_EQ(e8m0_floor(std::nextafter(power, 0.0f)), std::max(code - 1, 0)) << code;
-  }
-  EXPECT_EQ(e8m0_floor(std::numeric_limits<float>::max()), 0xFE);
-  EXPECT_EQ(e8m0_floor(std::numeric_limits<float>::denorm_min()), 0) << "2^-127 is the smallest";
-}
-
-TEST(E8m0Ceil, IsTheSmallestPowerOfTwoNotBelow) {
-  for (int code = 0; code < 0xFE; ++code) {
-    const float power = e8m0_value(code);
-    ASSERT_EQ(e8m0_ceil(power), code);
-    ASSERT_EQ(e8m0_ceil(std::nextafter(power, kInfinity)), code + 1);
-    ASSERT_EQ(e8m0_ceil(std::nextafter(power, 0.0f)), code) << "down to the middle of a binade";
-  }
-  EXPECT_EQ(e8m0_ceil(0x1p127f), 0xFE);
-  EXPECT_EQ(e8m0_ceil(std::nextafter(0x1p127f, kInfinity)), 0xFF) << "above every finite scale";
-  EXPECT_EQ(e8m0_ceil(std::numeric_limits<float>::denorm_min()), 0);
-}
-
 }  // namespace
 }  // namespace leeway::codec

@@ -52,10 +52,9 @@ std::vector<float> unrotated(std::vector<float> values, const Place& place = kPl
 // The sign of an element of the tensor, as documented: bit e % 128 of the draw of group e / 128.
 double sign_of(std::uint64_t element) {
   const std::uint64_t group = element / 128;
-  const auto words =
-      philox<10>({static_cast<std::uint32_t>(group),
-                  0x90000000 | static_cast<std::uint32_t>(group >> 32), kPlace.step, 0},
-                 philox_key(kPlace.seed));
+  const auto words = philox({static_cast<std::uint32_t>(group),
+                             0x90000000 | static_cast<std::uint32_t>(group >> 32), kPlace.step, 0},
+                            philox_key(kPlace.seed));
   return (words[element % 128 / 32] >> element % 32 & 1) != 0 ? -1 : 1;
 }
 

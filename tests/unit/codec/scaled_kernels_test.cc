@@ -11,6 +11,7 @@
 
 #include "codec/codec.h"
 #include "codec/scaled.h"
+#include "codec/scaled_layout.h"
 #include "unit/codec/mixed_values.h"
 #include "unit/codec/supported_targets.h"
 

@@ -89,13 +89,12 @@ std::uint32_t offset_of(std::uint64_t element, std::size_t group) {
   const auto index = static_cast<std::uint32_t>(group >= 16 ? 0 : element % 16 / group);
   const auto block = static_cast<std::uint32_t>(element / 16);
   const std::uint32_t stream = 0x80000000 | index / 4 << 24;
-  return philox<10>({block, stream, kPlace.step, kPlace.source},
-                    philox_key(kPlace.seed))[index % 4] >>
+  return philox({block, stream, kPlace.step, kPlace.source}, philox_key(kPlace.seed))[index % 4] >>
          8;
 }
 std::uint8_t rounding_byte(std::uint64_t element) {
   const auto block = static_cast<std::uint32_t>(element / 16);
-  const auto words = philox<10>({block, 0, kPlace.step, kPlace.source}, philox_key(kPlace.seed));
+  const auto words = philox({block, 0, kPlace.step, kPlace.source}, philox_key(kPlace.seed));
   return static_cast<std::uint8_t>(words[element % 16 / 4] >> element % 4 * 8);
 }
 

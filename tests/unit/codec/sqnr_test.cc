@@ -30,7 +30,7 @@ std::vector<float> normal_samples() {
   std::vector<float> samples;
   samples.reserve(kSamples);
   for (std::uint32_t i = 0; samples.size() < kSamples; ++i) {
-    const PhiloxCounter words = philox<10>({i, 0, 0, 0}, philox_key(2026));
+    const PhiloxCounter words = philox({i, 0, 0, 0}, philox_key(2026));
     for (const std::size_t pair : {0u, 2u}) {
       const double radius = std::sqrt(-2 * std::log((words[pair] + 0.5) * 0x1p-32));
       const double angle = 2 * std::numbers::pi * (words[pair + 1] + 0.5) * 0x1p-32;
@@ -45,7 +45,7 @@ std::vector<float> normal_samples() {
 std::vector<float> lognormal_samples() {
   std::vector<float> samples = normal_samples();
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const bool negative = philox<10>({static_cast<std::uint32_t>(i), 1, 0, 0}, {})[0] >> 31 != 0;
+    const bool negative = philox({static_cast<std::uint32_t>(i), 1, 0, 0}, {})[0] >> 31 != 0;
     samples[i] = negative ? -std::exp(samples[i]) : std::exp(samples[i]);
   }
   return samples;

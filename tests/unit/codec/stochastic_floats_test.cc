@@ -120,9 +120,9 @@ std::uint16_t documented_word(std::uint64_t element) {
   const std::uint64_t block = element / 16;
   const std::uint32_t draw = element % 16 / 8;
   const auto words =
-      philox<10>({static_cast<std::uint32_t>(block),
-                  draw << 24 | static_cast<std::uint32_t>(block >> 32), kPlace.step, kPlace.source},
-                 philox_key(kPlace.seed));
+      philox({static_cast<std::uint32_t>(block),
+              draw << 24 | static_cast<std::uint32_t>(block >> 32), kPlace.step, kPlace.source},
+             philox_key(kPlace.seed));
   return static_cast<std::uint16_t>(words[element % 8 / 2] >> 16 * (element % 2));
 }
 

@@ -204,7 +204,7 @@ TEST(EmptyCalls, EndWithTheCommunicator) {
   Request& request = group.submit(0, nothing(OperationKind::broadcast, exact(no_deadline)));
   group.run_until([] { return false; }, 10ms);
   ASSERT_FALSE(request.done) << "rank 1 has not come";
-  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "aborted"));
+  group.engine(0).cancel(group.now(), Status::error(StatusCode::kCancelled, "aborted"));
   EXPECT_EQ(request.status.code(), StatusCode::kCancelled);
 }
 

@@ -165,7 +165,7 @@ TEST(MessageTags, BeyondTheLimitAreRefused) {
   const Status over = Status::error(StatusCode::kCancelled, "enough");
   for (std::uint32_t tag = 1; tag < limits::kTagsPerPeerMax; ++tag) {
     mail.send(0, 1, {1.0f}, tag);
-    if (tag % 16 == 15) group.engine(0).cancel_all(group.now(), over);
+    if (tag % 16 == 15) group.engine(0).cancel(group.now(), over);
   }
   Request& last = mail.send(0, 1, {1.0f}, 70'000, 1ms);
   EXPECT_TRUE(last.done);
@@ -329,7 +329,7 @@ TEST(AnySource, IsCancelledWithTheRest) {
   EngineGroup group(stream_network(2));
   Mail mail(group);
   const auto any = mail.receive(0, kAnyRank, 10);
-  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  group.engine(0).cancel(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
   EXPECT_TRUE(any.request->done);
   EXPECT_EQ(any.request->status.code(), StatusCode::kCancelled);
   EXPECT_TRUE(group.engine(0).idle());

@@ -238,7 +238,7 @@ TEST(Messages, AreCancelledWithTheRest) {
   Traffic traffic(group, 10);
   traffic.receive(0, 1, 50);
   traffic.send(0, 1, 50);
-  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  group.engine(0).cancel(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
   for (const Request* request : traffic.requests) EXPECT_TRUE(request->done);
   EXPECT_TRUE(group.engine(0).idle());
 }
@@ -262,6 +262,61 @@ TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
   EXPECT_EQ(sent.status.code(), StatusCode::kMismatch) << sent.status.text();
   ASSERT_TRUE(group.run(traffic.requests, 1s));
+  traffic.expect_all_arrived();
+}
+
+// The receiver hears what the message was, also if the sender has ended it before any of its
+// reports came through.
+TEST(Messages, ThatDoNotMatchSaySoToAReceiverThatHearsItLate) {
+  EngineGroup group(message_network(2));
+  std::vector<std::int32_t> integers(20'000);
+  OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
+  spec.output = std::span(integers);
+  Request& received = group.submit(0, spec);
+  group.run_until([] { return false; }, 5ms);
+  group.filter = [](Rank from, Rank, ByteSpan) { return from == 0; };
+  Traffic traffic(group, 20'000);
+  Request& sent = traffic.post(OperationKind::send, 1, 0, 0);
+  ASSERT_TRUE(group.run({&sent}, 1s));
+  EXPECT_EQ(sent.status.code(), StatusCode::kMismatch) << sent.status.text();
+  group.run_until([] { return false; }, 1s);
+  EXPECT_FALSE(received.done);
+  group.filter = nullptr;
+  ASSERT_TRUE(group.run({&received}, 5s));
+  EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
+  EXPECT_NE(received.status.text().find("send float[20000]"), std::string::npos)
+      << received.status.text();
+}
+
+// An encoded message lies in memory of the library's own, but its sender must hear whether it fits.
+TEST(Messages, LongEncodedOnesAreDoneWhenTheirReceiversHaveThem) {
+  EngineGroup group(message_network(2));
+  Traffic traffic(group, 100'000);
+  traffic.options.codec = Codec::bf16;
+  Request& sent = traffic.post(OperationKind::send, 0, 1, 0);
+  group.run_until([] { return false; }, 1s);
+  EXPECT_FALSE(sent.done);
+  traffic.receive(1, 0, 1);
+  ASSERT_TRUE(group.run(traffic.requests, 5s));
+  EXPECT_TRUE(sent.status.ok()) << sent.status.text();
+}
+
+// A rank that leaves cancels what it waits for. Sends that are done still reach their receivers.
+TEST(Messages, ThatAreDoneAreNotCancelledWithWhatIsAwaited) {
+  EngineGroup group(message_network(2));
+  Traffic traffic(group, 10);
+  traffic.send(0, 1, 20);
+  std::vector<float> never(10);
+  OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
+  spec.output = std::span(never);
+  Request& awaited = group.submit(0, spec);
+  group.engine(0).cancel(group.now(), Status::error(StatusCode::kCancelled, "destroyed"),
+                         protocol::Cancelled::awaited);
+  EXPECT_EQ(awaited.status.code(), StatusCode::kCancelled);
+  group.engine(0).endpoint().leave(group.now());
+  group.run_until([] { return false; }, 1500ms);
+  traffic.receive(1, 0, 20);
+  ASSERT_TRUE(group.run(traffic.requests, 5s));
   traffic.expect_all_arrived();
 }
 

@@ -104,7 +104,7 @@ class Processes {
   Instant next_event() const {
     Instant next = flights_.empty() ? Instant::infinite_future() : Instant{flights_.begin()->first};
     for (Rank slot = 0; slot < nodes_.size(); ++slot) {
-      if (slot != stopped_) next = std::min(next, nodes_[slot]->next_wake().value_or(next));
+      if (slot != stopped_) next = std::min(next, nodes_[slot]->next_wake());
     }
     return next;
   }

@@ -376,14 +376,14 @@ class Faulty final : public PayloadSource, public PayloadSink {
  public:
   explicit Faulty(HostPayload& good) : good_(good) {}
 
-  std::size_t bytes_missing = 0;    // bytes short in every encoded chunk
-  std::size_t landing_missing = 0;  // bytes short in the landing memory
-  bool uses = true;                 // false: the sink never says that it does
-  bool refuses = false;             // the source does not begin
-  bool withholds_spread = false;    // the source never encodes its own block
+  std::size_t bytes_missing = 0;              // bytes short in every encoded chunk
+  std::size_t landing_missing = 0;            // bytes short in the landing memory
+  bool uses = true;                           // false: the sink never says that it does
+  StatusCode refuses_with = StatusCode::kOk;  // if set, the source does not begin
+  bool withholds_spread = false;              // the source never encodes its own block
 
   Status begin(const PayloadLayout& layout) override {
-    if (refuses) return Status::error(StatusCode::kUnavailable, "no such device");
+    if (refuses_with != StatusCode::kOk) return Status::error(refuses_with, "no such device");
     return good_.begin(layout);
   }
   EncodedChunk encoded(const PayloadChunk& chunk) override {
@@ -505,11 +505,27 @@ TEST_F(PayloadFault, AChunkOfAWrongSizeFailsAtOnce) {
 }
 
 TEST_F(PayloadFault, ASourceThatRefusesFailsTheCallBeforeAnythingIsSent) {
-  faulty_.refuses = true;
+  faulty_.refuses_with = StatusCode::kUnavailable;
   submit(0);
   EXPECT_TRUE(requests_[0]->done);
   EXPECT_EQ(text(), "no such device");
   EXPECT_EQ(call_.group().engine(0).endpoint().counters().data_sent, 0u);
+}
+
+// The rank whose source fails is there: its peers hear of a failed call, and of no lost rank.
+TEST_F(PayloadFault, WhateverCodeASourceGivesPeersHearOfAFailedCall) {
+  for (int code = 1; code <= static_cast<int>(StatusCode::kInternal); ++code) {
+    faulty_.refuses_with = static_cast<StatusCode>(code);
+    requests_.clear();
+    start();
+    ASSERT_TRUE(call_.group().run(requests_)) << code;
+    EXPECT_EQ(status().code(), faulty_.refuses_with);
+    const StatusCode told = faulty_.refuses_with == StatusCode::kDeadlineExceeded
+                                ? StatusCode::kDeadlineExceeded
+                                : StatusCode::kMismatch;
+    EXPECT_EQ(status(1).code(), told) << text(1);
+    EXPECT_THAT(text(1), HasSubstr("rank 0"));
+  }
 }
 
 TEST_F(PayloadFault, LandingMemoryThatIsTooShortIsRefused) {
@@ -532,8 +548,8 @@ TEST_F(PayloadFault, CancellingEndsACallThatWaitsForItsSink) {
   ASSERT_TRUE(others[0]->done && others[1]->done);
   EXPECT_FALSE(requests_[0]->done);
   EXPECT_FALSE(call_.group().engine(0).idle());
-  call_.group().engine(0).cancel_all(call_.group().now(),
-                                     Status::error(StatusCode::kCancelled, "enough"));
+  call_.group().engine(0).cancel(call_.group().now(),
+                                 Status::error(StatusCode::kCancelled, "enough"));
   EXPECT_EQ(status().code(), StatusCode::kCancelled);
   EXPECT_TRUE(call_.group().settle());
 }

@@ -102,7 +102,7 @@ TEST(ReplicaLedger, ADemandedBlockThatDoesNotArriveIsAnError) {
   EXPECT_EQ(overdue.code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(overdue.text(),
             "rank 1: broadcast_parameters: block 1 of rank 0 is 2 versions old and could not "
-            "be refreshed within 5 ms");
+            "be refreshed (deadline 5 ms)");
   EXPECT_EQ(ledger.age_of(0), 0u);  // blocks that did arrive count
   EXPECT_EQ(ledger.age_of(64), 2u);
   EXPECT_TRUE(broadcast(ledger, {{0, 0}, {0, 1}, {2, 0}, {2, 1}}).ok());

@@ -79,7 +79,8 @@ TEST(Staging, PlacesStartOnCacheLines) {
   Staging staging;
   staging.reset(2, 3, kBytes);
   for (std::uint32_t packet = 0; packet < 3; ++packet) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(staging.lend(1, {packet})) % Arena::kAlign, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(staging.lend(1, {packet})) % GrowingBuffer::kAlign,
+              0u);
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/group.h"
 #include "support/secret_line.h"
 #include "transport/near_datagram.h"
 

@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "communicator/memory_sharing.h"
-#include "driving/fork.h"
 #include "leeway/rendezvous.h"
 #include "unit/communicator/near_group.h"
 

@@ -9,6 +9,7 @@
 #include "budget/threshold_search.h"
 #include "budget_group.h"
 #include "leeway/compute_budget.h"
+#include "support/best_threshold.h"
 
 namespace leeway {
 namespace {
@@ -64,9 +65,9 @@ budget::ThresholdChoice plain_choice(int ranks) {
     }
     wall = std::max(wall, own);
   }
-  return budget::best_threshold(all, static_cast<std::uint32_t>(ranks), kManyMicroBatches, wall,
-                                {.steps = kWindow, .indifference = budget::kIndifference},
-                                /*stop_share_1024=*/0);
+  return testing::best_threshold(all, static_cast<std::uint32_t>(ranks), kManyMicroBatches, wall,
+                                 {.steps = kWindow, .indifference = budget::kIndifference},
+                                 /*stop_share_1024=*/0);
 }
 
 TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {

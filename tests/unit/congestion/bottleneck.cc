@@ -108,8 +108,7 @@ void Bottleneck::wake(std::size_t flow, std::size_t lane, Instant at) {
 void Bottleneck::transmit(const Event& packet) {
   Flow& flow = flows_[packet.flow];
   ++flow.counts.sent;
-  const double ahead = std::max(0.0, static_cast<double>((line_free_at_ - now_).count()) / 1e9) *
-                       line_.bits_per_second / 8;
+  const double ahead = std::max(0.0, to_seconds(line_free_at_ - now_)) * line_.bits_per_second / 8;
   const auto passed_at = pass(kPacket);
   if (!passed_at) {
     ++flow.counts.overflowed;
@@ -132,7 +131,7 @@ bool Bottleneck::loses(double share) {
 
 std::optional<Instant> Bottleneck::pass(std::size_t bytes) {
   line_free_at_ = std::max(line_free_at_, now_);
-  const double waiting = static_cast<double>((line_free_at_ - now_).count()) / 1e9;
+  const double waiting = to_seconds(line_free_at_ - now_);
   if (waiting * line_.bits_per_second / 8 + static_cast<double>(bytes) >
       std::max(line_.queue_bdp * line_.bdp_bytes(), 2.0 * kPacket)) {
     return std::nullopt;
@@ -190,13 +189,13 @@ void Bottleneck::reset() {
 }
 
 double Bottleneck::share(std::size_t flow) const {
-  const double elapsed = static_cast<double>((now_ - reset_at_).count()) / 1e9;
+  const double elapsed = to_seconds(now_ - reset_at_);
   return static_cast<double>(flows_[flow].counts.arrived_bytes) * 8 / elapsed /
          line_.bits_per_second;
 }
 
 double Bottleneck::share(std::size_t flow, std::size_t lane) const {
-  const double elapsed = static_cast<double>((now_ - reset_at_).count()) / 1e9;
+  const double elapsed = to_seconds(now_ - reset_at_);
   return static_cast<double>(flows_[flow].lanes[lane].arrived_bytes) * 8 / elapsed /
          line_.bits_per_second;
 }

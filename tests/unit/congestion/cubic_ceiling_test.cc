@@ -34,7 +34,7 @@ TEST(CubicCeiling, IsBackAtItsMaximumAfterK) {
   ceiling.cut(at(0), 10'000);
   const double k = std::cbrt(3000 / 0.4);
   double t = 0;
-  for (; t < k; t += 0.02) ceiling.on_round(at(t), kRtt, true, 1e9);
+  for (; t < k; t += 0.02) ceiling.on_round(at(t), kRtt, true);
   EXPECT_NEAR(ceiling.packets(), 10'000, 30);
 }
 
@@ -43,8 +43,8 @@ TEST(CubicCeiling, DoesNotGrowUnused) {
   ceiling.begin(at(0), 1000);
   ceiling.cut(at(0), 1000);
   double t = 0;
-  for (; t < 10; t += 0.02) ceiling.on_round(at(t), kRtt, false, 1e9);
-  ceiling.on_round(at(t), kRtt, true, 1e9);
+  for (; t < 10; t += 0.02) ceiling.on_round(at(t), kRtt, false);
+  ceiling.on_round(at(t), kRtt, true);
   EXPECT_NEAR(ceiling.packets(), 700, 5);
 }
 

@@ -15,18 +15,16 @@ constexpr std::uint64_t kBytes = 150'000;  // a round trip
 class Peer {
  public:
   explicit Peer(LinkGovernor& governor) : governor_(governor) {}
-  void rounds(int count, Duration queue, double lost = 0, double noise = 0, Duration jitter = 0ms) {
+  void rounds(int count, Duration queue, int lost = 0, double noise = 0, Duration jitter = 0ms) {
     for (int i = 0; i < count; ++i) {
       now_ = now_ + kGovernedRtt;
       governor_.on_report({.now = now_,
                            .rtt = kGovernedRtt,
-                           .queue = queue,
                            .jitter = jitter,
-                           .delivered_bytes = kBytes,
+                           .newly_delivered_bytes = kBytes,
                            .covered = 100,
-                           .lost = lost,
-                           .noise = noise,
-                           .senders = 2});
+                           .lost = lost},
+                          queue, noise, 2);
     }
   }
 

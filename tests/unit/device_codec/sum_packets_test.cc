@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/arena.h"
+#include "base/growing_buffer.h"
 #include "collective/scaled_sum.h"
 #include "support/host_kernels.h"
 #include "unit/codec/mixed_values.h"
@@ -63,7 +63,7 @@ std::vector<std::vector<std::byte>> payloads(const codec::Format& format, const 
 std::vector<std::byte> defined_sum(const codec::Format& format, const Packets& packets,
                                    std::span<const Contribution> contributions) {
   std::vector<std::byte> out(packets.elements * size_of(format.element));
-  Arena scratch;
+  GrowingBuffer scratch;
   for (std::uint32_t i = 0; i < packets.count; ++i) {
     const PacketOfJob packet(packets, i);
     std::vector<collective::Term> terms;

@@ -72,34 +72,6 @@ TEST(DriftIndependent, ADeadLinkHasNoBoundUnlessNothingMoves) {
   EXPECT_EQ(model.owner.of(0.0, 0.0), 0.0);
 }
 
-TEST(DriftBurst, GivesThePublishedVectors) {
-  struct Row {
-    double p, burst, owner, pair, differ;
-  };
-  constexpr Row kRows[] = {{.1, 4, 0.4, 0.754286, 0.188571},
-                           {.1, 10, 1.0, 1.894737, 0.189474},
-                           {.4, 5, 2.0, 3.111111, 0.622222}};
-  for (const Row& row : kRows) {
-    const DriftModel model = burst_drift(row.p, row.burst);
-    EXPECT_NEAR(model.owner.variance, row.owner, kSixDecimals) << row.p << " " << row.burst;
-    EXPECT_NEAR(model.pair.variance, row.pair, kSixDecimals) << row.p << " " << row.burst;
-    EXPECT_NEAR(model.differ, row.differ, kSixDecimals) << row.p << " " << row.burst;
-    EXPECT_NEAR(model.age_mean, row.p * row.burst, 1e-12);
-  }
-}
-
-TEST(DriftBurst, WithTheBurstsOfIndependentLossIsIndependentLoss) {
-  for (const DriftRow& row : kTable) {
-    const DriftModel burst = burst_drift(row.p, 1.0 / (1.0 - row.p));
-    const DriftModel independent = independent_drift(row.p);
-    EXPECT_NEAR(burst.differ, independent.differ, 1e-12) << row.p;
-    EXPECT_NEAR(burst.pair.variance, independent.pair.variance, 1e-12) << row.p;
-    EXPECT_NEAR(burst.pair.mean, independent.pair.mean, 1e-12) << row.p;
-    EXPECT_NEAR(burst.owner.variance, independent.owner.variance, 1e-12) << row.p;
-    EXPECT_NEAR(burst.owner.mean, independent.owner.mean, 1e-12) << row.p;
-  }
-}
-
 TEST(DriftFromGap, AgreesWithTheStepFormForARandomWalk) {
   // A likely mistake: the gap of a random walk is s^2/(1-p), so 2p/(1+p) of it is 2p/(1-p^2) s^2
   // and not 2p/(1+p) s^2.
@@ -109,27 +81,6 @@ TEST(DriftFromGap, AgreesWithTheStepFormForARandomWalk) {
     EXPECT_NEAR(pair_drift_from_gap(row.p, gap),
                 independent_drift(row.p).pair.of(step_variance, 0.0), 1e-12);
   }
-}
-
-TEST(DriftRefreshRate, GivesThePublishedVectors) {
-  EXPECT_NEAR(refresh_rate(0.1, 4), 9.00e-5, 0.005e-5);
-  EXPECT_NEAR(refresh_rate(0.1, 8), 9.00e-9, 0.005e-9);
-  EXPECT_NEAR(refresh_rate(0.4, 8), 3.93e-4, 0.005e-4);
-  EXPECT_NEAR(refresh_rate(0.4, 16), 2.58e-7, 0.005e-7);
-  EXPECT_EQ(refresh_rate(0.0, 8), 0.0);
-  EXPECT_NEAR(refresh_rate(0.3, 1), 0.3, 1e-12) << "a cap of 1 refreshes every loss";
-}
-
-TEST(DriftOldestAge, GivesThePublishedExample) {
-  EXPECT_NEAR(oldest_age(0.1, 7e9, 1e5), 15.0, 0.2);
-}
-
-TEST(DriftDeltaBroadcast, GrowsByTheVarianceOfOneMissedStep) {
-  // Two receivers of one delta: their difference changes by +d, -d or 0 with probabilities pq, pq,
-  // p^2+q^2.
-  constexpr double kP = 0.2, kVariance = 1.5, kMeanSquare = 0.25;
-  EXPECT_NEAR(delta_broadcast_growth(kP, kVariance, kMeanSquare), 2 * 0.2 * 0.8 * 1.75, 1e-12);
-  EXPECT_EQ(delta_broadcast_growth(0.0, kVariance, kMeanSquare), 0.0);
 }
 
 }  // namespace

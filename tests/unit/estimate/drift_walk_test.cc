@@ -14,6 +14,7 @@
 #include "base/philox.h"
 #include "estimate/drift.h"
 #include "estimate/drift_meter.h"
+#include "support/drift_forms.h"
 
 namespace leeway::estimate {
 namespace {
@@ -185,7 +186,7 @@ TEST(DriftWalkBurst, FollowsTheGilbertForms) {
   for (const auto& [p, burst] : kCases) {
     const MeasuredDrift measured =
         Simulation({.p = p, .burst = burst, .step_mean = 0.3, .seed = 404}).run();
-    const DriftModel model = burst_drift(p, burst);
+    const DriftModel model = testing::burst_drift(p, burst);
     const std::string at = " at p " + std::to_string(p) + ", burst " + std::to_string(burst);
     measured.pair.expect(model.pair.of(1.0, 0.09), "pair" + at);
     measured.owner.expect(model.owner.of(1.0, 0.09), "owner" + at);
@@ -233,7 +234,7 @@ TEST(DriftWalkAgeCap, IsRefreshedAtThePredictedRate) {
     }
     refreshes.add(static_cast<double>(refreshed) / kBatchSteps);
   }
-  refreshes.expect(refresh_rate(kP, kCap), "refreshes a broadcast");
+  refreshes.expect(testing::refresh_rate(kP, kCap), "refreshes a broadcast");
 }
 
 }  // namespace

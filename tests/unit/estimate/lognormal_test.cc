@@ -85,52 +85,6 @@ TEST(LognormalFitSums, OfTwoRanksAddUp) {
   EXPECT_NEAR(merged.mean_square(), whole.mean_square(), 1e-9 * whole.mean_square());
 }
 
-TEST(RelativeError, HasTheCheckedValues) {
-  EXPECT_NEAR(relative_error({3, 2}, 3.0), 0.174583, 0.6e-6);
-  EXPECT_NEAR(relative_error({4, 1}, 3.0), 0.094832, 0.6e-6);
-  EXPECT_NEAR(relative_error({5, 0}, 5.0), 0.170716, 0.6e-6);
-  EXPECT_NEAR(relative_error({5, 0}, 0.0), 0.169925, 0.6e-6);
-}
-
-TEST(RelativeError, IsThatOfRoundingWhileTheRangeIsWide) {
-  EXPECT_NEAR(relative_error({8, 3}, 2.0), 1.0 / (64.0 * std::numbers::ln2), 1e-12);
-}
-
-TEST(RelativeError, StaysARatioForAnySpread) {
-  double last = 0.0;
-  for (double sigma = 0.01; sigma < 1e4; sigma *= 1.3) {
-    const double error = relative_error({4, 3}, sigma);
-    EXPECT_GE(error, last - 1e-12) << sigma;
-    EXPECT_LE(error, 1.0) << sigma;
-    last = error;
-  }
-  // Half of the elements become zero, and half saturate at far less than their values.
-  EXPECT_GT(last, 0.95);
-}
-
-struct Thresholds {
-  int bits;
-  std::vector<double> from;  // smallest multiple of 0.01 at which 2, 3, ... exponent bits are best
-};
-const Thresholds kThresholds[] = {{4, {.59, 1.38}},
-                                  {5, {.50, 1.14, 2.63}},
-                                  {6, {.44, .97, 2.21, 5.04}},
-                                  {8, {.36, .78, 1.69, 3.72, 8.37}}};
-
-TEST(BestSplit, ChangesAtTheCheckedSpreads) {
-  for (const auto& [bits, from] : kThresholds) {
-    int exponent_bits = 1;
-    for (const double sigma : from) {
-      EXPECT_EQ(best_split(bits, sigma - 0.01),
-                (FloatSplit{exponent_bits, bits - 1 - exponent_bits}))
-          << bits << " bits below " << sigma;
-      ++exponent_bits;
-      EXPECT_EQ(best_split(bits, sigma), (FloatSplit{exponent_bits, bits - 1 - exponent_bits}))
-          << bits << " bits at " << sigma;
-    }
-  }
-}
-
 struct PruningRow {
   double s, sparsity, threshold, cosine;
 };

@@ -26,7 +26,7 @@ std::vector<UniqueId::Address> choose(const std::string& interfaces,
   Settings settings;
   settings.interfaces = interfaces;
   settings.family = family;
-  return choose_addresses(kHost, v4(4), settings);
+  return addresses_of(nccl::choose(kHost, v4(4), settings));
 }
 
 TEST(NcclInterfaces, NamesMatchAsInNccl) {
@@ -51,14 +51,16 @@ TEST(NcclInterfaces, WhatIsAskedForIsTaken) {
 }
 
 TEST(NcclInterfaces, AHostWithLoopbackOnlyHasThat) {
-  EXPECT_THAT(choose_addresses({{"lo", v4(1), true}}, v4(9), Settings()), ElementsAre(v4(1)));
+  EXPECT_THAT(addresses_of(nccl::choose({{"lo", v4(1), true}}, v4(9), Settings())),
+              ElementsAre(v4(1)));
 }
 
 TEST(NcclInterfaces, NoMoreThanAnIdHolds) {
   std::vector<LocalAddress> many;
   for (std::uint8_t i = 0; i < 9; ++i) many.push_back({"eth0", v4(i), false});
-  EXPECT_EQ(choose_addresses(many, v4(8), Settings()).size(), UniqueId::kAddressesMax);
-  EXPECT_EQ(choose_addresses(many, v4(8), Settings()).front(), v4(8));
+  const auto kept = addresses_of(nccl::choose(many, v4(8), Settings()));
+  EXPECT_EQ(kept.size(), UniqueId::kAddressesMax);
+  EXPECT_EQ(kept.front(), v4(8));
 }
 
 }  // namespace

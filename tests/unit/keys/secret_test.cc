@@ -62,17 +62,17 @@ TEST(Secrets, HaveTheFirstLineFirstAndKeepTheOlderOnes) {
   const auto first = *Secrets::parse(line_of('A'), "test");
   const auto second = *Secrets::parse(line_of('b'), "test");
   EXPECT_EQ(both.ids().size(), 2u);
-  EXPECT_EQ(both.first().id(), first.first().id());
-  ASSERT_NE(both.find(second.first().id()), nullptr);
-  EXPECT_EQ(both.find(second.first().id())->key_for("join"), second.first().key_for("join"));
-  EXPECT_EQ(first.find(second.first().id()), nullptr);
+  EXPECT_EQ(both.at(0).id(), first.at(0).id());
+  ASSERT_NE(both.find(second.at(0).id()), nullptr);
+  EXPECT_EQ(both.find(second.at(0).id())->key_for("join"), second.at(0).key_for("join"));
+  EXPECT_EQ(first.find(second.at(0).id()), nullptr);
 }
 
 TEST(Secrets, GiveOtherKeysForOtherPurposesAndSecrets) {
   const auto one = *Secrets::parse(line_of('1'), "test");
   const auto other = *Secrets::parse(line_of('2'), "test");
-  EXPECT_NE(one.first().key_for("join"), one.first().key_for("pair"));
-  EXPECT_NE(one.first().key_for("join"), other.first().key_for("join"));
+  EXPECT_NE(one.at(0).key_for("join"), one.at(0).key_for("pair"));
+  EXPECT_NE(one.at(0).key_for("join"), other.at(0).key_for("join"));
 }
 
 TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {

@@ -22,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
+using Way = Trace::Way;
 
 std::string scratch(const char* name) {
   return (std::filesystem::path(::testing::TempDir()) / name).string();
@@ -131,7 +132,7 @@ TEST(Trace, EndsWhereItIsFullAndSaysSo) {
     rendezvous::Log log(rendezvous::LogLevel::off, 0);
     Trace trace(std::fopen(path.c_str(), "w"), {}, log, kBytes);
     for (std::uint32_t i = 0; i < 1000; ++i)
-      trace.sent(driving::steady_now(), 1, wire::PacketType::data, i, 1440);
+      trace.moved(driving::steady_now(), Way::sent, 1, {.sequence = i}, 1440);
   }
   EXPECT_LE(std::filesystem::file_size(path), kBytes);
   const auto records = records_of(path);
@@ -148,7 +149,7 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
     rendezvous::Log log(rendezvous::LogLevel::warn, 0);
     Trace trace(std::fopen("/dev/full", "w"), options, log);
     for (int round = 0; round < 3; ++round)
-      trace.sent(driving::steady_now(), 1, wire::PacketType::data, 1, 1000);
+      trace.moved(driving::steady_now(), Way::sent, 1, {.sequence = 1}, 1000);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said,
@@ -188,7 +189,8 @@ TEST(Trace, WhatFindsNoRoomIsCounted) {
   {
     rendezvous::Log log(rendezvous::LogLevel::off, 0);
     Trace trace(std::fopen(path.c_str(), "w"), {}, log);
-    for (std::uint32_t i = 0; i < kEvents; ++i) trace.sent({1}, 1, wire::PacketType::data, i, 1440);
+    for (std::uint32_t i = 0; i < kEvents; ++i)
+      trace.moved({1}, Way::sent, 1, {.sequence = i}, 1440);
   }
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {  // there are too many to parse each

@@ -332,7 +332,7 @@ TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {
     calls.push_back(std::make_unique<FloatAllReduce>(2, 1000));
     calls.back()->submit(group, 0);
   }
-  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  group.engine(0).cancel(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
   for (auto& call : calls) {
     EXPECT_TRUE(call->requests()[0]->done);
     EXPECT_EQ(call->requests()[0]->status.code(), StatusCode::kCancelled);

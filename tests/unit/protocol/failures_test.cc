@@ -7,9 +7,13 @@ namespace {
 
 constexpr std::size_t kRoom = limits::kDatagramBytesMax;
 
+Failures::Failure failed(std::uint32_t round) {
+  return {.entry = {.round = round, .failure = StatusCode::kInternal}, .opened = round + 1};
+}
+
 std::vector<std::uint32_t> listed(const wire::Report& report) {
   std::vector<std::uint32_t> rounds;
-  for (std::uint32_t i = 0; i < report.open_count; ++i) rounds.push_back(report.open[i].round);
+  for (const wire::OpenRound& entry : report.entries()) rounds.push_back(entry.round);
   return rounds;
 }
 
@@ -22,7 +26,8 @@ std::vector<std::uint32_t> listed(const Failures& failures, std::uint64_t opened
 TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   Failures failures;
   failures.add(
-      {.round = 7, .opened = 8, .tag = {.count = 99}, .code = StatusCode::kMismatch, .about = 3});
+      {.entry = {.round = 7, .tag = {.count = 99}, .failure = StatusCode::kMismatch, .about = 3},
+       .opened = 8});
   wire::Report report;
   failures.list(0, 8, kRoom, report);
   ASSERT_EQ(report.open_count, 1u);
@@ -36,8 +41,7 @@ TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
 
 TEST(Failures, TheLatestComeFirst) {
   Failures failures;
-  for (std::uint32_t round = 0; round < 20; ++round)
-    failures.add({.round = round, .opened = round + 1});
+  for (std::uint32_t round = 0; round < 20; ++round) failures.add(failed(round));
   const std::vector<std::uint32_t> rounds = listed(failures, 20);
   ASSERT_EQ(rounds.size(), 16u);
   EXPECT_EQ(rounds.front(), 19u);
@@ -46,8 +50,8 @@ TEST(Failures, TheLatestComeFirst) {
 
 TEST(Failures, AreNotListedTwiceNorBeyondTheRoom) {
   Failures failures;
-  failures.add({.round = 3, .opened = 4});
-  failures.add({.round = 4, .opened = 5});
+  failures.add(failed(3));
+  failures.add(failed(4));
   wire::Report report;
   report.open[report.open_count++].round = 3;  // still open here
   failures.list(0, 5, kRoom, report);

@@ -24,7 +24,7 @@ TEST_F(OpeningTest, CountsTheFlowsThatAreOpen) {
 TEST_F(OpeningTest, MemoryOfARoundIsUsedAgainWithoutItsState) {
   FakeClient client(8, 8);
   open(client, plan_of(FlowKind::reduce)).receive(FlowKind::reduce, 1).arrived.set(3);
-  settling_.cancel_all(kNow, Status());
+  settling_.cancel(kNow, Status(), Cancelled::all);
   opening_.reap_ended(kNow);
   EXPECT_TRUE(client.closed());
   FakeClient next(8, 8);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "rendezvous/store_table.h"
 #include "support/process_threads.h"
 #include "unit/rendezvous/loopback_ranks.h"
 #include "unit/rendezvous/plain_store.h"

@@ -247,8 +247,7 @@ TEST(AssociationNonces, NoNumberIsUsedTwice) {
     pair.change_keys();
     for (const Rank from : {0, 1}) {
       const Bytes datagram = pair.seal(from, bytes_of("same"));
-      Refusal refusal{};
-      ASSERT_TRUE(numbers[from].insert(decode_header(datagram, refusal)->counter).second);
+      ASSERT_TRUE(numbers[from].insert(number_of(datagram)).second);
       ASSERT_FALSE(pair.open(1 - from, datagram).empty());
     }
   }

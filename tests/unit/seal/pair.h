@@ -32,6 +32,13 @@ std::array<std::byte, kBytes> array_of(std::string_view hex) {
   return array;
 }
 
+// The number of a sealed datagram.
+inline std::uint64_t number_of(ByteSpan datagram) {
+  Header header;
+  (void)decode_header(datagram, header);
+  return header.counter;
+}
+
 inline Bytes pattern(std::size_t count, unsigned start = 1) {
   Bytes bytes(count);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(start = start * 1103515245 + 12345);

@@ -90,7 +90,7 @@ TEST(ComputeTimes, ATraceThatCannotBeReadIsAnError) {
   scenario::Scenario scenario;
   scenario.add_compute()->set_trace("/nowhere/t.txt");
   EXPECT_EQ(ComputeTimes::make(scenario, 1).status().text(),
-            std::string("/nowhere/t.txt cannot be read"));
+            std::string("/nowhere/t.txt: cannot be read: No such file or directory"));
 }
 
 // Contributions of both kinds are averaged with each other.

@@ -17,7 +17,7 @@ std::uint64_t slow_power(Probability success, int k) {
 
 TEST(GeometricDistance, GivesTheGoldenDraws) {
   RandomStream stream(1, 2, Purpose::loss);
-  const GeometricDistance distance(Probability::of_ppb(1'000'000));
+  const GeometricDistance distance(Probability::of(0.001));
   for (const unsigned golden : {742u, 69u, 160u, 447u}) EXPECT_EQ(distance.draw(stream), golden);
 }
 

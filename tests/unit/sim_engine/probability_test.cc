@@ -12,14 +12,6 @@ TEST(ProbabilityOf, IsExactForNumbersWithoutBitsBelowTheUnit) {
   EXPECT_EQ(Probability::of(1.0), Probability::always());
 }
 
-TEST(ProbabilityOfPpb, IsNearest) {
-  EXPECT_EQ(Probability::of_ppb(0), Probability::never());
-  EXPECT_EQ(Probability::of_ppb(1'000'000'000), Probability::always());
-  EXPECT_EQ(Probability::of_ppb(500'000'000), Probability::of(0.5));
-  // 2^63 / 10^9 = 9223372036.854...
-  EXPECT_EQ(Probability::of_ppb(1).f63(), 9'223'372'037u);
-}
-
 TEST(ProbabilityComplement, AddsUpToOne) {
   const Probability p = Probability::of(0.3);
   EXPECT_EQ(p.f63() + p.complement().f63(), kOneF63);
@@ -29,7 +21,6 @@ TEST(ProbabilityComplement, AddsUpToOne) {
 TEST(ProbabilityDeathTest, RefusesWhatIsNone) {
   EXPECT_DEATH(Probability::of(1.5), "contract broken");
   EXPECT_DEATH(Probability::of(-0.1), "contract broken");
-  EXPECT_DEATH(Probability::of_ppb(1'000'000'001), "contract broken");
   EXPECT_DEATH(Probability::of_f63(kOneF63 + 1), "contract broken");
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -53,15 +52,6 @@ TEST(TraceHash, DependsOnWhereARecordEnds) {
   b.add({4}, 0, 5, 6);
   EXPECT_NE(a.value(), b.value());
   EXPECT_EQ(a.records(), 2u);
-}
-
-TEST(TraceHash, TakesASpanAsItTakesArguments) {
-  const std::array<std::uint64_t, 3> words = {7, 8, 9};
-  TraceHash a;
-  a.add({1}, 2, 3, 7, 8, 9);
-  TraceHash b;
-  b.add_span({1}, 2, 3, words);
-  EXPECT_EQ(a.value(), b.value());
 }
 
 TEST(TraceHash, FlipsHalfTheBitsWhenOneBitChanges) {

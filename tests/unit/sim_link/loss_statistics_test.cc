@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "link/loss_model.h"
-#include "link/loss_theory.h"
 #include "replicas.h"
+#include "support/loss_theory.h"
 
 namespace leeway::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "link/loss_theory.h"
+#include "support/loss_theory.h"
 
 #include <gtest/gtest.h>
 

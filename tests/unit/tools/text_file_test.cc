@@ -24,5 +24,17 @@ TEST(WriteText, UnwritablePathIsNamed) {
   EXPECT_NE(status.text().find("/nonexistent/rows.json"), std::string_view::npos);
 }
 
+TEST(CheckWritable, LeavesTheFileAloneAndNamesOneThatCannotBe) {
+  const std::string path = testing::TempDir() + "/leeway_text_file";
+  ASSERT_TRUE(write_text(path, "kept\n").ok());
+  EXPECT_TRUE(check_writable(path).ok());
+  EXPECT_EQ(std::filesystem::file_size(path), 5u);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(check_writable("").ok());
+  EXPECT_TRUE(check_writable("-").ok());
+  EXPECT_STREQ(check_writable("/nonexistent/rows.json").c_str(),
+               "--json /nonexistent/rows.json: No such file or directory");
+}
+
 }  // namespace
 }  // namespace leeway::tools

@@ -37,7 +37,7 @@ TEST(HeldQueuePop, KeepsOrderAroundTheEndOfItsRing) {
   HeldIndex next_in = 0;
   HeldIndex next_out = 0;
   for (int round = 0; round < 5; ++round) {
-    while (queue.size() < 3) queue.push(next_in++);
+    while (next_in - next_out < 3) queue.push(next_in++);
     EXPECT_EQ(queue.pop(), next_out++);
     EXPECT_EQ(queue.pop(), next_out++);
   }

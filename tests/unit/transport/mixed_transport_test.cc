@@ -82,7 +82,7 @@ class MixedTransportTest : public testing::Test {
     net_.to.resize(3);
     for (Rank rank = 0; rank < 2; ++rank) open(rank, kSharedMemoryFolder);
   }
-  ~MixedTransportTest() override { Segment::remove_name(kSharedMemoryFolder, name_); }
+  ~MixedTransportTest() override { MemoryFile::remove_name(kSharedMemoryFolder, name_); }
 
   void open(Rank rank, const std::string& folder) {
     auto wide = std::make_unique<NetTransport>(net_, rank);

@@ -40,12 +40,12 @@ TEST(RingProofStanding, OnlyItsOwnNonceProves) {
 
 TEST(RingProofStanding, ARefusalIsFinalAndComesNotAfterAProof) {
   RingProof refused(kStart, 5);
-  refused.on_refusal();
+  refused.refuse();
   refused.on_echo(5);
   EXPECT_EQ(refused.standing(), RingProof::Standing::refused);
   RingProof proof(kStart, 5);
   proof.on_echo(5);
-  proof.on_refusal();
+  proof.refuse();
   EXPECT_EQ(proof.standing(), proven);
 }
 

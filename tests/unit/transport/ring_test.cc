@@ -81,7 +81,7 @@ TEST_F(RingTest, RecordsGoOnBehindTheEndForAsLongAsOneLikes) {
   std::uint32_t sent = 0;
   std::uint32_t seen = 0;
   for (int round = 0; round < 400; ++round) {
-    const std::size_t bytes = 1 + (static_cast<std::size_t>(round) * 7919) % kRingTrainBytesMax;
+    const std::size_t bytes = 1 + (static_cast<std::size_t>(round) * 7919) % kTrainBytesMax;
     const OwnedTrain train(1, std::min<std::size_t>(bytes, 8972), pattern(bytes, sent++));
     ASSERT_TRUE(put(train)) << round;
     Bytes whole;
@@ -94,7 +94,7 @@ TEST_F(RingTest, RecordsGoOnBehindTheEndForAsLongAsOneLikes) {
 }
 
 TEST_F(RingTest, AFullRingTakesNothingUntilTheReaderGivesBack) {
-  const OwnedTrain train(1, 8972, pattern(kRingTrainBytesMax));
+  const OwnedTrain train(1, 8972, pattern(kTrainBytesMax));
   EXPECT_TRUE(put(train));
   EXPECT_TRUE(put(train));
   EXPECT_FALSE(put(train)) << "two fit into the smallest ring";
@@ -144,7 +144,7 @@ TEST_F(RingTest, ASleeperIsSeenAndNoSleepBeginsInFrontOfADatagram) {
 }
 
 TEST_F(RingTest, AWriterThatWaitsForRoomIsSeen) {
-  const OwnedTrain train(1, 8972, pattern(kRingTrainBytesMax));
+  const OwnedTrain train(1, 8972, pattern(kTrainBytesMax));
   EXPECT_FALSE(writer_.begin_waiting(train.memory.size())) << "there is room";
   while (put(train)) {
   }
@@ -159,7 +159,7 @@ TEST_F(RingTest, AWriterThatWaitsForRoomIsSeen) {
 }
 
 TEST_F(RingTest, AReaderThatClaimsMoreThanItWasShownBreaksTheRing) {
-  const OwnedTrain train(1, 8972, pattern(kRingTrainBytesMax));
+  const OwnedTrain train(1, 8972, pattern(kTrainBytesMax));
   while (put(train)) {
   }
   for (const std::uint64_t claim : {std::uint64_t{1} << 20, ~std::uint64_t{0}}) {
@@ -172,7 +172,7 @@ TEST_F(RingTest, AReaderThatClaimsMoreThanItWasShownBreaksTheRing) {
 }
 
 TEST_F(RingTest, AReaderThatGoesBackBreaksTheRing) {
-  const OwnedTrain train(1, 8972, pattern(kRingTrainBytesMax));
+  const OwnedTrain train(1, 8972, pattern(kTrainBytesMax));
   while (put(train)) {
   }
   read();
@@ -205,14 +205,14 @@ TEST_F(RingTest, AHeadThatCannotBeBreaksTheRing) {
   const auto train = static_cast<std::uint32_t>(RecordKind::train);
   const auto echo = static_cast<std::uint32_t>(RecordKind::echo);
   const std::vector<RecordHead> heads = {
-      {0, 100, 100, 0},                                  // no kind
-      {train + 1, 100, 100, 0},                          // another
-      {train, 0, 100, 0},                                // a train of no bytes
-      {train, 100, 0, 0},                                // cut into nothing
-      {train, 100, kDatagramMax + 1, 0},                 // datagrams too long
-      {train, 65, 1, 0},                                 // more than 64 of them
-      {train, 1000, 100, 0},                             // longer than what was written
-      {train, kRingTrainBytesMax + 1, kDatagramMax, 0},  // longer than any
+      {0, 100, 100, 0},                              // no kind
+      {train + 1, 100, 100, 0},                      // another
+      {train, 0, 100, 0},                            // a train of no bytes
+      {train, 100, 0, 0},                            // cut into nothing
+      {train, 100, kDatagramMax + 1, 0},             // datagrams too long
+      {train, 65, 1, 0},                             // more than 64 of them
+      {train, 1000, 100, 0},                         // longer than what was written
+      {train, kTrainBytesMax + 1, kDatagramMax, 0},  // longer than any
       {train, UINT32_MAX, kDatagramMax, 0},
       {echo, 7, 0, 0},
       {echo, 16, 0, 0},

@@ -26,7 +26,7 @@ std::string path_of(const std::string& name) {
 // A file that is deleted when its test ends.
 class SegmentTest : public testing::Test {
  protected:
-  ~SegmentTest() override { Segment::remove_name(kSharedMemoryFolder, name_); }
+  ~SegmentTest() override { MemoryFile::remove_name(kSharedMemoryFolder, name_); }
   StatusCode code_of_open() const {
     return Segment::open(kSharedMemoryFolder, name_).status().code();
   }
@@ -129,7 +129,7 @@ TEST_F(SegmentTest, ALinkIsNotFollowed) {
   const auto segment = Segment::create(kSharedMemoryFolder, other, kRingBytesMin);
   ASSERT_EQ(::symlink(path_of(other).c_str(), path_of(name_).c_str()), 0);
   EXPECT_EQ(code_of_open(), StatusCode::kMismatch);
-  Segment::remove_name(kSharedMemoryFolder, other);
+  MemoryFile::remove_name(kSharedMemoryFolder, other);
 }
 
 TEST_F(SegmentTest, MemoryStaysWhenItsNameAndTheOtherEndAreGone) {
@@ -152,7 +152,7 @@ TEST_F(SegmentTest, NothingIsLeftOfAProcessThatDiesAfterItsPeerCame) {
   ASSERT_EQ(result, 0);
   const auto opened = Segment::open(kSharedMemoryFolder, name_);
   EXPECT_TRUE(opened.ok());
-  Segment::remove_name(kSharedMemoryFolder, name_);
+  MemoryFile::remove_name(kSharedMemoryFolder, name_);
   EXPECT_FALSE(std::filesystem::exists(path_of(name_)));
   opened.value().ring(0).data[0] = std::byte{1};
 }

@@ -22,7 +22,7 @@ struct SharedPair {
     const std::string name = fresh_name();
     creator = Segment::create(kSharedMemoryFolder, name, ring_bytes).value();
     opener = Segment::open(kSharedMemoryFolder, name).value();
-    Segment::remove_name(kSharedMemoryFolder, name);
+    MemoryFile::remove_name(kSharedMemoryFolder, name);
   }
   Segment creator;
   Segment opener;

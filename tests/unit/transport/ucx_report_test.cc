@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "transport/ucx/library.h"
-#include "transport/ucx/ucx_devices.h"
 
 namespace leeway::transport {
 namespace {
@@ -56,7 +55,6 @@ TEST(UcxDevices, ListsWhatTheEnvironmentAllows) {
   ASSERT_EQ(resources->size(), 2u);
   EXPECT_EQ((*resources)[1].transport, "posix");
   EXPECT_EQ((*resources)[1].device, "memory");
-  EXPECT_THAT(ucx_version(), HasSubstr("."));
 }
 
 TEST(UcxDevices, SayWhatIsWrongWhereNothingCanBeUsed) {

@@ -74,9 +74,9 @@ TEST(VerbsAddressBytes, OfAnyKindAreReadSafelyAndOnlyIfTheyRoundTrip) {
   }
 }
 
-TEST(VerbsGidText, IsTheIpAddress) {
+TEST(VerbsGidOf, IsTheIpAddress) {
   for (const char* text : {"10.1.2.3", "fd00::1:2", "::1"}) {
-    EXPECT_EQ(text_of(gid_of(asio::ip::make_address(text))), text);
+    EXPECT_EQ(ip_text(gid_of(asio::ip::make_address(text))), text);
   }
 }
 

@@ -11,7 +11,14 @@ LabReport sample() {
   LabReport report;
   report.counters.taken = 1000;
   report.counters.delivered = 700;
-  report.links.push_back({"uplink 0", 100'000'000, 1000, 700, 1'000'000, 250, 0, 50, 0, 125'000});
+  report.links.push_back({.name = "uplink 0",
+                          .rate_bps = 100'000'000,
+                          .counters = {.offered = {1000},
+                                       .passed = {700},
+                                       .bytes_passed = 1'000'000,
+                                       .queue_bytes_max = 125'000,
+                                       .lost = {300},
+                                       .queue_full = 250}});
   report.precision.seconds = 2;
   report.precision.processor_s = 0.5;
   report.precision.late.add(20'000);

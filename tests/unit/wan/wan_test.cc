@@ -106,11 +106,11 @@ TEST(Wan, DropsAndCountsWhatTheQueueCannotHold) {
   ASSERT_EQ(links.size(), 2u);
   EXPECT_EQ(links[0].name, "uplink 0");
   EXPECT_EQ(links[0].rate_bps, 12'000'000u);
-  EXPECT_EQ(links[0].offered, 30u);
-  EXPECT_EQ(links[0].passed, 10u);
-  EXPECT_EQ(links[0].queue_full, 20u);
-  EXPECT_EQ(links[0].random_loss, 0u);
-  EXPECT_EQ(links[0].queue_bytes_max, 15'000u);
+  EXPECT_EQ(links[0].offered(), 30u);
+  EXPECT_EQ(links[0].passed(), 10u);
+  EXPECT_EQ(links[0].counters.queue_full, 20u);
+  EXPECT_EQ(links[0].random_loss(), 0u);
+  EXPECT_EQ(links[0].counters.queue_bytes_max, 15'000u);
 }
 
 TEST(Wan, CountsRandomLossesApartFromFullQueues) {
@@ -120,9 +120,9 @@ TEST(Wan, CountsRandomLossesApartFromFullQueues) {
   for (int i = 0; i < 20'000; ++i) lab.send(i * kMs, 0, 1, 1000);
   lab.wan->run_until({kMs * 30'000});
   const auto links = lab.wan->links();
-  EXPECT_EQ(links[0].queue_full, 0u);
-  EXPECT_NEAR(static_cast<double>(links[0].random_loss), 2'000, 4 * 42);  // 4 sigma
-  EXPECT_EQ(lab.arrivals.size() + links[0].random_loss, 20'000u);
+  EXPECT_EQ(links[0].counters.queue_full, 0u);
+  EXPECT_NEAR(static_cast<double>(links[0].random_loss()), 2'000, 4 * 42);  // 4 sigma
+  EXPECT_EQ(lab.arrivals.size() + links[0].random_loss(), 20'000u);
   EXPECT_EQ(lab.wan->under_way(), 0u);
 }
 
@@ -167,7 +167,7 @@ TEST(Wan, MarksWhatCanBeMarked) {
   const auto marked = std::ranges::count_if(lab.arrivals, &Lab::Arrival::marked);
   EXPECT_EQ(lab.arrivals.size(), 10u);
   EXPECT_EQ(marked, 5);
-  EXPECT_EQ(lab.wan->links()[0].marked, 5u);
+  EXPECT_EQ(lab.wan->links()[0].counters.marked, 5u);
 }
 
 TEST(Wan, DropsWhatIsTooLongForThePathFromItsTimeOn) {

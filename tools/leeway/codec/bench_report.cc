@@ -5,6 +5,7 @@
 
 #include "codec/text_table.h"
 #include "doctor/report.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -12,17 +13,17 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string rate_cell(double rate) {
-  return cell(rate < 10.0 ? "%.2f" : "%.1f", rate);
+  return format(rate < 10.0 ? "%.2f" : "%.1f", rate);
 }
 
 std::string ratio_cell(double ratio) {
-  return cell(ratio < 0.1 ? "%.3f" : "%.2f", ratio);
+  return format(ratio < 0.1 ? "%.3f" : "%.2f", ratio);
 }
 
 std::string speed_cell(const std::optional<Speed>& speed) {
   if (!speed) return "-     ";
-  return cell("%5s %5s", rate_cell(speed->gigabytes_per_second).c_str(),
-              ratio_cell(speed->to_copy).c_str());
+  return format("%5s %5s", rate_cell(speed->gigabytes_per_second).c_str(),
+                ratio_cell(speed->to_copy).c_str());
 }
 
 // One codec's rows form a group. Only the first has the codec's name; the others have their
@@ -67,9 +68,9 @@ std::string references_text(std::span<const BenchRow> rows, std::size_t bytes) {
   }
   std::sort(copies.begin(), copies.end());
   std::sort(adds.begin(), adds.end());
-  return cell("%s of float32 a buffer: memcpy %s GB/s, y += x %s GB/s\n",
-              doctor::bytes_text(bytes).c_str(), rate_cell(copies[copies.size() / 2]).c_str(),
-              rate_cell(adds[adds.size() / 2]).c_str());
+  return format("%s of float32 a buffer: memcpy %s GB/s, y += x %s GB/s\n",
+                doctor::bytes_text(bytes).c_str(), rate_cell(copies[copies.size() / 2]).c_str(),
+                rate_cell(adds[adds.size() / 2]).c_str());
 }
 
 ordered_json speed_json(const std::optional<Speed>& speed) {

@@ -7,14 +7,14 @@
 #include <optional>
 #include <string>
 
-#include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 
 // "20.43", "exact" or "-".
 inline std::string decibel_cell(const std::optional<double>& decibel) {
   if (!decibel) return "-";
-  return std::isinf(*decibel) ? "exact" : cell("%.2f", *decibel);
+  return std::isinf(*decibel) ? "exact" : format("%.2f", *decibel);
 }
 
 // JSON has no infinity, so the text "exact" stands for it. Null stands for a value that is absent.

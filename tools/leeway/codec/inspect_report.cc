@@ -7,6 +7,7 @@
 
 #include "codec/decibel.h"
 #include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -27,15 +28,16 @@ std::string facts_text(const Inspection& inspection) {
   const auto& fit = inspection.fit;
   const auto& histogram = inspection.histogram;
   std::string text = inspection.path + "\n";
-  text += cell("  elements    %.0f\n", fit.count());
-  text += cell("  zeros       %.0f (%.2f %%)\n", fit.zeros(), 100.0 * fit.zeros() / fit.count());
-  text += cell("  non-finite  %.0f\n", fit.non_finite());
+  text += format("  elements    %.0f\n", fit.count());
+  text += format("  zeros       %.0f (%.2f %%)\n", fit.zeros(), 100.0 * fit.zeros() / fit.count());
+  text += format("  non-finite  %.0f\n", fit.non_finite());
   if (histogram.total() == 0) return text;
-  text += cell("  |x|         %.3g .. %.3g, zeros apart\n", histogram.magnitude_min(),
-               histogram.magnitude_max());
-  text += cell("  mean x^2    %.4g, root %.4g\n", fit.mean_square(), std::sqrt(fit.mean_square()));
-  text += cell("  log2|x|     mean %.2f, spread (standard deviation) %.2f\n", fit.mean_log2(),
-               fit.sigma_log2());
+  text += format("  |x|         %.3g .. %.3g, zeros apart\n", histogram.magnitude_min(),
+                 histogram.magnitude_max());
+  text +=
+      format("  mean x^2    %.4g, root %.4g\n", fit.mean_square(), std::sqrt(fit.mean_square()));
+  text += format("  log2|x|     mean %.2f, spread (standard deviation) %.2f\n", fit.mean_log2(),
+                 fit.sigma_log2());
   return text;
 }
 
@@ -63,20 +65,20 @@ std::string formats_text(const Inspection& inspection) {
                    {"\npredicted"},
                    {"stochastic\nmeasured"},
                    {"\npredicted"}});
-  for (const FormatError& format : inspection.formats) {
-    table.add_row({format.codec, cell("%.3f", format.bits), decibel_cell(format.nearest),
-                   decibel_cell(format.nearest_predicted), decibel_cell(format.stochastic),
-                   decibel_cell(format.stochastic_predicted)});
+  for (const FormatError& error : inspection.formats) {
+    table.add_row({error.codec, format("%.3f", error.bits), decibel_cell(error.nearest),
+                   decibel_cell(error.nearest_predicted), decibel_cell(error.stochastic),
+                   decibel_cell(error.stochastic_predicted)});
   }
   return table.text();
 }
 
 std::string automatic_text(const Inspection& inspection) {
   std::string text =
-      cell("automatic takes, by the true gradient's part of mean x^2 (%u rank%s, no loss)\n",
-           inspection.ranks, inspection.ranks == 1 ? "" : "s");
+      format("automatic takes, by the true gradient's part of mean x^2 (%u rank%s, no loss)\n",
+             inspection.ranks, inspection.ranks == 1 ? "" : "s");
   for (const AutomaticChoice& choice : inspection.automatic) {
-    text += cell("  %5.4g %%  %s\n", 100.0 * choice.gradient_share, choice.codec.c_str());
+    text += format("  %5.4g %%  %s\n", 100.0 * choice.gradient_share, choice.codec.c_str());
   }
   return text;
 }
@@ -84,8 +86,8 @@ std::string automatic_text(const Inspection& inspection) {
 std::string pruning_text(const Inspection& inspection) {
   TextTable table({{"zeros wanted"}, {"threshold of |x|"}, {"cosine to the original"}});
   for (const PruningPoint& point : inspection.pruning) {
-    table.add_row({cell("%.4g %%", 100.0 * point.sparsity), cell("%.4g", point.threshold),
-                   cell("%.4f", point.cosine)});
+    table.add_row({format("%.4g %%", 100.0 * point.sparsity), format("%.4g", point.threshold),
+                   format("%.4f", point.cosine)});
   }
   return table.text();
 }
@@ -93,7 +95,7 @@ std::string pruning_text(const Inspection& inspection) {
 std::string measured_on(const Inspection& inspection) {
   const std::size_t stride = inspection.sample.stride();
   std::string text = "Signal to noise in dB";
-  if (stride > 1) text += cell(", measured on every %zuth packet of 2,048", stride);
+  if (stride > 1) text += format(", measured on every %zuth packet of 2,048", stride);
   if (inspection.fit.non_finite() > 0) text += ", non-finite elements as zeros";
   return text + ";\npredicted: for an exact lognormal of this mean and spread\n\n";
 }

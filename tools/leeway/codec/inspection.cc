@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "codec/standard_data.h"
-#include "codec/text_table.h"
 #include "estimate/codec_choice.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -23,10 +23,10 @@ constexpr std::array kCandidates = {
 
 std::string reading_text(const FloatSource& source) {
   if (!source.bytes_total() || *source.bytes_total() == 0) {
-    return cell("reading, %.0f MiB so far", static_cast<double>(source.bytes_read()) / (1 << 20));
+    return format("reading, %.0f MiB so far", static_cast<double>(source.bytes_read()) / (1 << 20));
   }
-  return cell("reading, %.0f %%", 100.0 * static_cast<double>(source.bytes_read()) /
-                                      static_cast<double>(*source.bytes_total()));
+  return format("reading, %.0f %%", 100.0 * static_cast<double>(source.bytes_read()) /
+                                        static_cast<double>(*source.bytes_total()));
 }
 
 Status read_all(FloatSource& source, Inspection& inspection, const InspectProgress& progress) {
@@ -41,8 +41,8 @@ Status read_all(FloatSource& source, Inspection& inspection, const InspectProgre
   }
 }
 
-// A block with an infinity or NaN becomes NaN as a whole, in any format. Only the error of the
-// other values is of interest.
+// Zeros stand for values that are not finite. A block with an infinity or NaN becomes NaN as a
+// whole, in any format, and only the error of the other values is of interest.
 std::vector<float> finite_values(std::span<const float> values) {
   std::vector<float> finite(values.begin(), values.end());
   for (float& value : finite) {
@@ -58,7 +58,7 @@ std::vector<float> fitted_values(const estimate::LognormalFit& fit) {
   return values;
 }
 
-// There is no ratio without a signal, nor if the format (fp16) overflowed.
+// Returns no value if there is no signal, or if the format (fp16) overflowed.
 std::optional<double> measured_decibel(const std::optional<codec::Format>& format,
                                        std::span<const float> values) {
   if (!format) return std::nullopt;
@@ -122,7 +122,7 @@ Result<Inspection> inspect(FloatSource& source, const std::string& path,
   const auto values = finite_values(inspection.sample.values());
   const auto fitted = fitted_values(inspection.fit);
   for (const char* codec : kCandidates) {
-    progress(cell("measuring %s", codec));
+    progress(format("measuring %s", codec));
     inspection.formats.push_back(measure_format(codec, values, fitted));
   }
   std::stable_sort(inspection.formats.begin(), inspection.formats.end(),

@@ -4,6 +4,7 @@
 
 #include "codec/element.h"
 #include "codec/scaled.h"
+#include "codec/scaled_layout.h"
 
 namespace leeway::tools::codecs {
 namespace {

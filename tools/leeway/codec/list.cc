@@ -8,6 +8,7 @@
 #include "codec/error_meter.h"
 #include "codec/standard_data.h"
 #include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -70,7 +71,7 @@ TextTable table_of(std::span<const ListRow> rows, bool use_below) {
   TextTable table(std::move(columns));
   for (const ListRow& row : rows) {
     std::vector<std::string> cells = {row.text,
-                                      cell("%.3f", row.bits),
+                                      format("%.3f", row.bits),
                                       block_cell(row),
                                       row.rounding,
                                       decibel_cell(row.normal_nearest),

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -118,7 +118,7 @@ std::string histogram_text(std::span<const HistogramBar> bars, std::size_t width
   for (const HistogramBar& bar : bars) {
     const std::string label = label_of(bar);
     text += "  " + std::string(label_width - label.size(), ' ') + label +
-            cell("  %6.2f %% ", 100.0 * bar.share) + drawn(bar.share / most, bar_width) + "\n";
+            format("  %6.2f %% ", 100.0 * bar.share) + drawn(bar.share / most, bar_width) + "\n";
   }
   return text;
 }

@@ -10,7 +10,7 @@ namespace {
 
 // A normal number from two uniform ones by Box and Muller; the first is never 0.
 double normal(std::uint64_t seed, std::size_t index) {
-  const auto words = philox<10>({static_cast<std::uint32_t>(index), 0, 0, 0}, philox_key(seed));
+  const auto words = philox({static_cast<std::uint32_t>(index), 0, 0, 0}, philox_key(seed));
   const double radius = (words[0] + 0.5) * 0x1p-32;
   const double angle = words[1] * 0x1p-32;
   return std::sqrt(-2.0 * std::log(radius)) * std::cos(2.0 * std::numbers::pi * angle);

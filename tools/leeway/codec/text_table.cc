@@ -3,9 +3,6 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdarg>
-#include <cstdio>
 #include <sstream>
 #include <utility>
 
@@ -83,15 +80,6 @@ std::size_t TextTable::width() const {
   std::size_t widest = 0;
   for (const std::string& line : lines_of(text())) widest = std::max(widest, line.size());
   return widest;
-}
-
-std::string cell(const char* format, ...) {
-  std::array<char, 256> text{};
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return std::string(text.data(), std::min(static_cast<std::size_t>(length), text.size() - 1));
 }
 
 std::size_t terminal_width(int descriptor) {

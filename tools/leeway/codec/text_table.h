@@ -41,9 +41,6 @@ class TextTable {
   std::vector<Row> rows_;
 };
 
-// printf-style, for cells.
-[[gnu::format(printf, 1, 2)]] std::string cell(const char* format, ...);
-
 // Columns of the terminal that `descriptor` refers to; 0 if it is no terminal.
 std::size_t terminal_width(int descriptor);
 

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRoundTrips = 9;
 // Limit on the time of all pairs together, in both directions.
 constexpr double kSecondsMax = 5;
-// 64 KiB, whose time shows how many more there is time for.
+// A first message of 64 KiB, whose time shows how much more there is time for.
 constexpr std::size_t kFirstFloats = 16'384;
 constexpr std::size_t kFloatsMax = 16u << 20;
 constexpr std::size_t kAddressBytes = 64;
@@ -63,7 +63,7 @@ class Pair {
   Status round_trips(bool first) {
     std::array<float, 1> token{};
     std::array<double, kRoundTrips> times{};
-    // The first one is not counted: only after it do both begin at the same time.
+    // The first round trip is not counted: only after it do both ranks begin at the same time.
     for (int i = -1; i < kRoundTrips; ++i) {
       const auto start = Clock::now();
       Status status = first ? send(token) : receive(token);

@@ -1,22 +1,14 @@
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "doctor/paths.h"
+#include "format.h"
 
 namespace leeway::tools::doctor {
 namespace {
 
 // If there are more paths than this, only the slowest are shown.
 constexpr std::size_t kPathsShown = 56;
-
-template <typename... Values>
-std::string format_path(const char* text, Values... values) {
-  std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), text, values...);
-  return line.data();
-}
 
 std::string firewall_text(const PathsReport& report) {
   std::string port = "29501 and up (LEEWAY_PORT=29501 on all hosts; now the system chooses)";
@@ -34,24 +26,24 @@ std::string firewall_text(const PathsReport& report) {
 
 std::string to_text(const PathsReport& report) {
   std::string out =
-      format_path("%zu ranks over %s, %s, datagrams of %zu bytes\n\n  rank  address\n",
-                  report.addresses.size(), report.transport.c_str(),
-                  report.sealed ? "sealed" : "NOT sealed (leeway keygen, LEEWAY_SECRET_FILE)",
-                  report.datagram_bytes);
+      format("%zu ranks over %s, %s, datagrams of %zu bytes\n\n  rank  address\n",
+             report.addresses.size(), report.transport.c_str(),
+             report.sealed ? "sealed" : "NOT sealed (leeway keygen, LEEWAY_SECRET_FILE)",
+             report.datagram_bytes);
   for (std::size_t rank = 0; rank < report.addresses.size(); ++rank)
-    out += format_path("  %4zu  %s\n", rank, report.addresses[rank].c_str());
+    out += format("  %4zu  %s\n", rank, report.addresses[rank].c_str());
   std::vector<PathFinding> paths = report.paths;
   if (paths.size() > kPathsShown) {
     std::sort(paths.begin(), paths.end(),
               [](const auto& a, const auto& b) { return a.bits_per_second < b.bits_per_second; });
     paths.resize(kPathsShown);
-    out += format_path("\nThe slowest %zu of %zu:", kPathsShown, report.paths.size());
+    out += format("\nThe slowest %zu of %zu:", kPathsShown, report.paths.size());
   }
   out += "\n  from    to   rtt least    median         rate      loss\n";
   for (const PathFinding& path : paths) {
-    out += format_path("  %4d  %4d  %7.2f ms  %5.2f ms  %7.1f Mb/s  %6.2f %%\n", path.from, path.to,
-                       path.rtt_seconds * 1e3, path.rtt_median_seconds * 1e3,
-                       path.bits_per_second / 1e6, path.loss * 100);
+    out += format("  %4d  %4d  %7.2f ms  %5.2f ms  %7.1f Mb/s  %6.2f %%\n", path.from, path.to,
+                  path.rtt_seconds * 1e3, path.rtt_median_seconds * 1e3, path.bits_per_second / 1e6,
+                  path.loss * 100);
   }
   if (report.congestion == "none") {
     out +=

@@ -1,4 +1,5 @@
-// Whether a result can be compared with the truth bit for bit. If not, the mean error tells more.
+// Decides whether a result can be compared with the truth bit for bit. If not, the mean error tells
+// more.
 #pragma once
 
 #include "leeway/codec.h"

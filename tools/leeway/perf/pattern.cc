@@ -33,7 +33,7 @@ std::uint64_t mix(std::uint64_t key) {
   return key ^ (key >> 31);
 }
 
-// Bits of whole numbers >= 0.
+// Combines the bits of whole numbers >= 0.
 template <typename Op>
 double combine_bits(double a, double b, Op op) {
   return static_cast<double>(op(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));

@@ -1,6 +1,6 @@
-// Test data whose reduction is known exactly: integers keyed by rank and position, small enough
-// that no partial sum is ever rounded, whatever the order of summation and the element type, nor by
-// a codec of 16 bits or more (narrower ones round nearly everything: exactness.h).
+// Test data whose reduction is known exactly: integers keyed by rank and position. They are so
+// small that no partial sum is rounded, whatever the order of summation and the element type. Nor
+// does a codec of 16 bits or more round them; narrower ones round nearly everything (exactness.h).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ class Pattern {
 
   ReduceOp op_;
   int ranks_;
-  // Ranks from here on contribute 0, if a type is too narrow for a sum over all.
+  // Number of ranks that contribute. Ranks from here on have 0, if the type is too narrow for a sum
+  // over all.
   int contributors_ = 1;
   std::int64_t low_ = 0;  // contributions are uniform over low_ .. low_ + span_ - 1 ...
   std::int64_t span_ = 1;

@@ -1,8 +1,8 @@
 #include "perf/settings.h"
 
-#include <charconv>
 #include <string_view>
 
+#include "base/read_number.h"
 #include "base/short_names.h"
 #include "perf/sweep.h"
 
@@ -62,13 +62,10 @@ Result<Delivery> parse_delivery(const Arguments& arguments) {
   if (text == "best_effort")
     return best_effort(deadline_of(arguments, Delivery::Kind::best_effort));
   constexpr std::string_view kBounded = "bounded:";
-  double loss_max = -1;
-  if (text.starts_with(kBounded)) {
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + kBounded.size(), end, loss_max);
-    if (parsed.ec != std::errc() || parsed.ptr != end) loss_max = -1;
-  }
-  if (loss_max >= 0 && loss_max <= 1) {
+  double loss_max = 0;
+  if (text.starts_with(kBounded) &&
+      read_number(std::string_view(text).substr(kBounded.size()), loss_max) && loss_max >= 0 &&
+      loss_max <= 1) {
     return bounded(loss_max, deadline_of(arguments, Delivery::Kind::bounded));
   }
   return unknown("delivery", text, "exact, best_effort and bounded:LOSS with LOSS from 0 to 1");

@@ -23,7 +23,7 @@ struct Spending {
   Spending operator/(double calls) const;
 };
 
-// Since this process began.
+// Returns the costs since this process began.
 Spending spent(const Communicator& communicator);
 
 }  // namespace leeway::tools::perf

@@ -6,7 +6,8 @@
 
 namespace leeway::tools::perf {
 
-// Nearest-rank percentile, fraction 0 .. 1. `values` need not be sorted and must not be empty.
+// Returns the value whose place in order is nearest to `fraction` (0 .. 1) of the last place.
+// `values` need not be sorted and must not be empty.
 double percentile(std::span<const double> values, double fraction);
 
 double mean(std::span<const double> values);

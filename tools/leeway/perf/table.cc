@@ -1,20 +1,11 @@
 #include "perf/table.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
+
+#include "format.h"
 
 namespace leeway::tools::perf {
 namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, pattern);
-  const int length = std::vsnprintf(line, sizeof(line), pattern, arguments);
-  va_end(arguments);
-  return std::string(line, std::min(static_cast<std::size_t>(length), sizeof(line) - 1));
-}
 
 constexpr const char* kUnchecked =
     "    N/A";  // one character narrower than a number, as in nccl-tests

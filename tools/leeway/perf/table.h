@@ -38,8 +38,8 @@ struct Row {
   double late = 0;             // arrived too late to be used
   std::string_view transport;  // transport of the calls
   std::string codec_used;      // codec that `automatic` chose
-  // rms of the true reduction over rms noise, of the averages over iterations and ranks; without a
-  // value where there is no noise. The ranks' test data are independent and centred: all of it is
+  // Rms of the true reduction over rms of the noise, both averaged over iterations and ranks; no
+  // value without noise. The ranks' test data are independent and centred, so all of it is
   // dispersion.
   std::optional<double> gradient_to_noise;
   std::optional<Spending> spending;  // costs of a call over all ranks; only for calls back to back

@@ -11,6 +11,7 @@
 #include "sim/progress.h"
 #include "sim/publish.h"
 #include "sim/repeat_command.h"
+#include "text_file.h"
 
 namespace leeway::tools::simulation {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::simulation {
 namespace {
@@ -11,15 +11,15 @@ namespace {
 constexpr double kWorthSaying = 5;  // seconds
 
 std::string counted(std::size_t count, const char* one, const char* many) {
-  return codecs::cell("%zu %s", count, count == 1 ? one : many);
+  return format("%zu %s", count, count == 1 ? one : many);
 }
 
 std::string about(double seconds) {
   const auto tens = static_cast<unsigned>((seconds + 5) / 10);
-  if (seconds < 10) return codecs::cell("about %.0f s", seconds);
-  if (seconds < 95) return codecs::cell("about %u s", tens * 10);
-  if (seconds < 5400) return codecs::cell("about %.0f minutes", seconds / 60);
-  return codecs::cell("about %.1f hours", seconds / 3600);
+  if (seconds < 10) return format("about %.0f s", seconds);
+  if (seconds < 95) return format("about %u s", tens * 10);
+  if (seconds < 5400) return format("about %.0f minutes", seconds / 60);
+  return format("about %.1f hours", seconds / 3600);
 }
 
 }  // namespace

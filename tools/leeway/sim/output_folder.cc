@@ -80,7 +80,8 @@ Status OutputFolder::make_and_try() const {
   return {};
 }
 
-// A folder with only a scenario is left by a command that was refused after its first run.
+// Returns false for a folder with only a scenario, which a command leaves that is refused after its
+// first run.
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {

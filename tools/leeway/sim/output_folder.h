@@ -35,7 +35,7 @@ class OutputFolder {
   // command writes.
   static Result<OutputFolder> open(const std::filesystem::path& folder, std::string_view scenario,
                                    Existing existing);
-  // One to read from.
+  // Returns a folder to read from.
   static OutputFolder of(const std::filesystem::path& folder) { return OutputFolder(folder); }
 
   // Replaces a file at once: readers see the old content or the new one. Safe from several threads

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/read_number.h"
 #include "leeway/version.h"
 #include "run/operation_plan.h"
 #include "scenario/parse.h"
 #include "scenario/set_field.h"
-#include "sim/read_number.h"
 
 namespace leeway::tools::simulation {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "codec/text_table.h"
+#include "format.h"
 
 namespace leeway::tools::simulation {
 namespace {
@@ -12,18 +12,18 @@ constexpr std::chrono::milliseconds kBetweenLines{100};
 
 std::string time_text(double seconds) {
   const auto whole = static_cast<unsigned long>(std::lround(seconds));
-  if (whole < 60) return codecs::cell("%lu s", whole);
-  if (whole < 3600) return codecs::cell("%lu min %lu s", whole / 60, whole % 60);
-  return codecs::cell("%lu h %lu min", whole / 3600, whole / 60 % 60);
+  if (whole < 60) return format("%lu s", whole);
+  if (whole < 3600) return format("%lu min %lu s", whole / 60, whole % 60);
+  return format("%lu h %lu min", whole / 3600, whole / 60 % 60);
 }
 
 }  // namespace
 
 std::string progress_text(const RunProgress& progress) {
   const std::size_t done = progress.runs_kept + progress.runs_finished;
-  std::string text = codecs::cell("%zu of %zu runs", done, progress.runs_total);
+  std::string text = format("%zu of %zu runs", done, progress.runs_total);
   if (progress.rounds > 0) {
-    text += codecs::cell(", round %u of %u", progress.round, progress.rounds);
+    text += format(", round %u of %u", progress.round, progress.rounds);
   }
   if (progress.runs_finished > 0 && done < progress.runs_total) {
     const double of_one = progress.seconds / static_cast<double>(progress.runs_finished);

@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -29,7 +26,7 @@ std::string failure_text(const Job& job, const RunName& run, const std::string& 
          sim::scenario::to_string(settings) + ": " + what;
 }
 
-// Takes the cells: records of many runs are large.
+// Makes the report's input, and moves the cells into it, since records of many runs are large.
 sim::ReportInput report_input(const Job& job, Results& results) {
   const RunName first = results.first_broken.value_or(job.plan.run(0));
   sim::ReportInput input;
@@ -100,15 +97,6 @@ void print_shard(const Job& job, const Results& results) {
 }
 
 }  // namespace
-
-Status check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return {};
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
-                                                             std::fclose);
-  if (file) return {};
-  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
-                       std::strerror(errno));
-}
 
 Status publish(const Job& job, Results& results, const Status& so_far) {
   if (!job.plan.shard.whole()) {

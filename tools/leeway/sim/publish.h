@@ -12,8 +12,4 @@ namespace leeway::tools::simulation {
 // records of `results`. A shard has no results of its own, because its runs are already kept.
 Status publish(const Job& job, Results& results, const Status& so_far);
 
-// Checks that the path can be written to, so that an hour of runs does not end at a --json whose
-// folder does not exist. Leaves the content of an existing file alone.
-Status check_writable(const std::string& path);
-
 }  // namespace leeway::tools::simulation

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codec/text_table.h"
+#include "format.h"
 #include "report/plot_names.h"
 
 namespace leeway::tools::simulation {
@@ -23,8 +24,8 @@ bool any_has(std::span<const sim::CellSummary> cells, std::string_view measure) 
 
 std::string measure_cell(const sim::Spread* spread) {
   if (spread == nullptr || spread->count == 0) return "-";
-  if (spread->count == 1) return codecs::cell("%.4g", spread->mean);
-  return codecs::cell("%.4g +- %.2g", spread->mean, spread->error);
+  if (spread->count == 1) return format("%.4g", spread->mean);
+  return format("%.4g +- %.2g", spread->mean, spread->error);
 }
 
 // A whole path is too wide for a column, so its last part is written on a line of its own.

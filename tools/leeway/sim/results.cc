@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "codec/text_table.h"
+#include "format.h"
 #include "report/cell_summary.h"
 
 namespace leeway::tools::simulation {
@@ -47,8 +47,8 @@ std::string checkers_text(std::span<const sim::CellRecord> cells) {
   const std::vector<sim::CellSummary> summaries = sim::summarize(cells);
   std::array<std::string, 4> words;  // by verdict
   for (const sim::CheckSummary& check : sim::all_checks(summaries)) {
-    const std::string runs = codecs::cell(" (%llu %s)", (unsigned long long)check.failed_runs,
-                                          check.failed_runs == 1 ? "run" : "runs");
+    const std::string runs = format(" (%llu %s)", (unsigned long long)check.failed_runs,
+                                    check.failed_runs == 1 ? "run" : "runs");
     const bool failed = check.verdict == sim::Verdict::failed;
     append_word(words[static_cast<std::size_t>(check.verdict)],
                 check.id + (failed ? runs : std::string()));

@@ -171,7 +171,7 @@ class Pool {
   std::mutex observer_mutex_;
   std::mutex look_ahead_mutex_;
   std::condition_variable looked_ahead_changed_;
-  unsigned looked_ahead_ = 0;  // threads
+  unsigned looked_ahead_ = 0;  // threads that are done looking ahead
   Status refusal_;
 };
 

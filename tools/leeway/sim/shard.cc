@@ -1,9 +1,13 @@
 #include "sim/shard.h"
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cstdio>
 
-#include "codec/text_table.h"
-#include "sim/read_number.h"
+#include "base/read_number.h"
+#include "format.h"
 
 namespace leeway::tools::simulation {
 namespace {
@@ -27,14 +31,29 @@ Result<Shard> parse_shard(std::string_view text) {
 }
 
 std::string to_string(const Shard& shard) {
-  return codecs::cell("shard %u of %u", shard.number, shard.of);
+  return format("shard %u of %u", shard.number, shard.of);
 }
 
 Result<std::string> launcher_shard(const rendezvous::EnvironmentGetter& get) {
   const Result<rendezvous::Launcher> launcher = rendezvous::detect_launcher(get);
   if (!launcher.ok()) return launcher.status();
   if (launcher->kind == rendezvous::LauncherKind::none || launcher->size == 1) return std::string();
-  return codecs::cell("%d/%d", launcher->rank + 1, launcher->size);
+  return format("%d/%d", launcher->rank + 1, launcher->size);
+}
+
+void add_shard_option(CLI::App& command, std::string& shard) {
+  command.add_option("--shard", shard,
+                     "I/N: part I of N, for one of N machines; under a launcher its rank says "
+                     "which. `leeway sim merge` joins the parts");
+}
+
+Status default_to_launcher(std::string& shard) {
+  if (!shard.empty()) return {};
+  const Result<std::string> launcher = launcher_shard(rendezvous::process_environment());
+  if (!launcher.ok()) return launcher.status();
+  shard = *launcher;
+  if (!shard.empty()) std::fprintf(stderr, "--shard %s, by the launcher\n", shard.c_str());
+  return {};
 }
 
 }  // namespace leeway::tools::simulation

@@ -10,6 +10,10 @@
 #include "leeway/status.h"
 #include "rendezvous/environment.h"
 
+namespace CLI {
+class App;
+}
+
 namespace leeway::tools::simulation {
 
 struct Shard {
@@ -35,5 +39,12 @@ std::string to_string(const Shard& shard);
 // LEEWAY_RANK and LEEWAY_WORLD_SIZE of an indexed job). Returns no text without a launcher, or if
 // it started one process only.
 Result<std::string> launcher_shard(const rendezvous::EnvironmentGetter& get);
+
+// Adds the option --shard of `leeway sim` and `leeway sim swarm`.
+void add_shard_option(CLI::App& command, std::string& shard);
+
+// If no shard was asked for and a launcher started several processes, chooses this process's shard:
+// otherwise each of them would do the same runs. Prints that on stderr.
+Status default_to_launcher(std::string& shard);
 
 }  // namespace leeway::tools::simulation

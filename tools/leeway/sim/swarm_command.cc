@@ -20,7 +20,7 @@
 #include "sim/progress.h"
 #include "sim/repeat_command.h"
 #include "sim/runner.h"
-#include "sim/shard_option.h"
+#include "sim/shard.h"
 #include "sim/swarm_outcome.h"
 #include "swarm/draw.h"
 #include "swarm/shrink.h"

@@ -1,12 +1,12 @@
 #include "sim/swarm_outcome.h"
 
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
 
 #include "base/plain_text.h"
+#include "base/read_number.h"
 #include "report/number_text.h"
 
 namespace leeway::tools::simulation {
@@ -28,9 +28,7 @@ void each_count(Visit&& visit) {
 
 std::uint64_t read_hash(const std::string& text) {
   std::uint64_t hash = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, hash, 16);
-  if (error != std::errc() || stopped != end) throw std::out_of_range("the hash is none");
+  if (!read_number(text, hash, 16)) throw std::out_of_range("the hash is none");
   return hash;
 }
 

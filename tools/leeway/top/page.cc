@@ -1,17 +1,16 @@
 #include "top/page.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/plain_text.h"
+#include "format.h"
 
 namespace leeway::tools::top {
 namespace {
 
-// Differences of two looks.
+// Differences between two readings of a process's metrics.
 class Looks {
  public:
   Looks(const Samples& before, const Samples& now, double seconds)
@@ -128,13 +127,6 @@ Group group_of(const Looks& looks, const Labels& info) {
   return group;
 }
 
-template <typename... Values>
-std::string format(const char* text, Values... values) {
-  std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), text, values...);
-  return line.data();
-}
-
 // "12.3 ms", "450 us"
 std::string time_text(double seconds) {
   if (seconds < 0) return "-";
@@ -156,7 +148,6 @@ std::string percent_text(double share) {
   return format(share > 0 && share < 0.01 ? "%.2f %%" : "%.1f %%", share * 100);
 }
 
-// The other process chooses the contents of labels.
 void add_group(std::string& out, const std::string& address, const Group& group) {
   out += format("%s  \"%s\" rank %s of %s over %s, %s, datagrams of %s bytes", address.c_str(),
                 group.communicator.c_str(), group.rank.c_str(), group.size.c_str(),

@@ -51,7 +51,7 @@ struct Group {
 
 struct Process {
   std::string address;
-  std::string error;  // empty if the process answered
+  std::string error;  // why the process did not answer, or empty
   std::vector<Group> groups;
 };
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/read_number.h"
+
 namespace leeway::tools::train {
 namespace {
 
@@ -23,9 +25,7 @@ Result<ComputeThreshold> parse_threshold(const std::string& text) {
   if (text == "none") return no_threshold;
   if (text == "auto") return auto_threshold;
   double seconds = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  if (!whole || !(seconds > 0 && seconds <= kThresholdSecondsMax)) {
+  if (!read_number(text, seconds) || !(seconds > 0 && seconds <= kThresholdSecondsMax)) {
     return refuse("--compute-threshold '%s': there are none, auto, or seconds above 0 and up to %g",
                   text.c_str(), kThresholdSecondsMax);
   }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/fnv.h"
 namespace leeway::tools::train {
 namespace {
 
@@ -21,12 +22,6 @@ std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
-}
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash;
 }
 
 std::string read_all(std::FILE* stream) {

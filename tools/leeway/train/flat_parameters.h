@@ -24,7 +24,6 @@ class FlatParameters {
 
   // A leaf tensor that requires a gradient. Its values and its .grad lie in the flat buffers.
   const at::Tensor& view(std::size_t index) const { return views_[index]; }
-  std::size_t tensor_count() const { return shapes_.size(); }
 
   std::span<float> values();
   std::span<float> gradients();

@@ -1,6 +1,7 @@
 // The report's part about slow workers and dropped work.
 #include <string>
 
+#include "format.h"
 #include "train/report_columns.h"
 #include "train/report_lines.h"
 

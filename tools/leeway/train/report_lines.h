@@ -10,9 +10,6 @@
 
 namespace leeway::tools::train {
 
-// Formats like printf into a string of at most 511 characters.
-[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
-
 // A row: the name of a number, and its value in each run.
 std::string row(const char* name, const std::vector<std::string>& texts);
 // A row like row(), from one text for each column.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "format.h"
 #include "train/report_columns.h"
 #include "train/report_lines.h"
 

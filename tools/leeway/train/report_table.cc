@@ -1,9 +1,5 @@
 // The table of `leeway train`.
-#include <array>
-#include <cmath>
-#include <cstdarg>
-#include <cstdio>
-
+#include "format.h"
 #include "train/report_columns.h"
 #include "train/report_lines.h"
 #include "train/train_report.h"
@@ -23,15 +19,6 @@ constexpr Widths widths_of(std::size_t columns) {
 
 }  // namespace
 
-std::string format(const char* pattern, ...) {
-  std::array<char, 512> text{};
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text.data(), text.size(), pattern, arguments);
-  va_end(arguments);
-  return text.data();
-}
-
 std::string row(const char* name, const std::vector<std::string>& texts) {
   const Widths widths = widths_of(texts.size());
   std::string text = format("  %-*s", widths.name, name);
@@ -50,9 +37,7 @@ std::string row_of(const TrainReport& report, const char* name, const char* patt
                    const Field& field) {
   return row_by_column(report, name, [&](Column column) {
     const auto values = values_of(report, column, field);
-    std::array<char, 64> buffer{};
-    if (!values.empty()) std::snprintf(buffer.data(), buffer.size(), pattern, mean(values));
-    return std::string(values.empty() ? "-" : buffer.data());
+    return values.empty() ? "-" : format(pattern, mean(values));
   });
 }
 

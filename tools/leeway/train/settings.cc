@@ -1,9 +1,10 @@
 #include "train/settings.h"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <string_view>
+
+#include "base/read_number.h"
 
 namespace leeway::tools::train {
 namespace {
@@ -75,10 +76,8 @@ Result<Delivery> parse_delivery(std::string_view text, Duration deadline) {
   if (text == "best_effort") return best_effort(deadline);
   constexpr std::string_view kBounded = "bounded:";
   if (text.starts_with(kBounded)) {
-    const std::string_view number = text.substr(kBounded.size());
-    double loss_max = -1;
-    const auto parsed = std::from_chars(number.begin(), number.end(), loss_max);
-    const bool whole = parsed.ec == std::errc() && parsed.ptr == number.end();
+    double loss_max = 0;
+    const bool whole = read_number(text.substr(kBounded.size()), loss_max);
     if (whole && loss_max >= 0 && loss_max <= 1) return bounded(loss_max, deadline);
   }
   return Status::error(
@@ -87,7 +86,8 @@ Result<Delivery> parse_delivery(std::string_view text, Duration deadline) {
       static_cast<int>(text.size()), text.data());
 }
 
-// Besides the reduction, every mode has one half of its own.
+// Refuses options of a half that the mode does not have. Besides the reduction, every mode has one
+// half of its own.
 Status check_halves(const Arguments& a, Mode mode) {
   if (mode == Mode::ddp && !a.parameter_codec.empty()) {
     return refuse(

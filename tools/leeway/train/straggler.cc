@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "base/read_number.h"
 
 namespace leeway::tools::train {
 namespace {
@@ -46,9 +47,7 @@ std::string_view cut(std::string_view& text, char separator) {
 template <typename T>
 std::optional<T> number(std::string_view text, T max) {
   T value{};
-  const auto parsed = std::from_chars(text.begin(), text.end(), value);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.end();
-  if (!whole || !(value >= T{0} && value <= max)) return std::nullopt;
+  if (!read_number(text, value) || !(value >= T{0} && value <= max)) return std::nullopt;
   return value;
 }
 

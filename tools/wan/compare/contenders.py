@@ -1,4 +1,4 @@
-"""Who is compared, and how one run of each is started in the laboratory and read."""
+"""The contenders: how a run of each is started in the laboratory, and how its result is read."""
 
 import json
 import os
@@ -70,7 +70,7 @@ ALL = [
 
 
 def command_of(contender, job, folder):
-    """What every rank runs, as a line for the shell. The result lies in folder/result.json then."""
+    """Returns the shell command that every rank runs. It leaves its result in folder/result.json."""
     result = Path(folder) / "result.json"
     if contender.kind == "leeway":
         words = [LEEWAY, "perf", "--op", "all_reduce", "--min", job.size, "--max", job.size, "--iters", job.iterations,
@@ -112,7 +112,7 @@ def read_lab(text):
 
 
 def run(contender, line, job, seed):
-    """One run; {"over_limit": True} if it was ended for its time. RuntimeError, with its words, if it failed."""
+    """Makes one run. Returns {"over_limit": True} if it was ended for its time. Raises RuntimeError with its output if it failed."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "store").mkdir()
         secret = write_secret(Path(folder)) if contender.sealed else {}
@@ -136,7 +136,7 @@ def run(contender, line, job, seed):
 
 
 def write_secret(folder):
-    """A secret as `leeway keygen` makes them, readable by its owner alone; the variable that names it."""
+    """Writes a secret as `leeway keygen` makes them, readable by its owner alone. Returns the variable that names it."""
     path = folder / "cluster.key"
     path.touch(mode=0o600)
     path.write_text(subprocess.run([str(LEEWAY), "keygen"], capture_output=True, text=True, check=True).stdout)

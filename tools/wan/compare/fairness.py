@@ -1,4 +1,4 @@
-"""Leeway and TCP on one line (tools/compare_wan --fairness): who gets what of rank 0's uplink.
+"""Leeway and TCP on one line (tools/compare_wan --fairness): how they share rank 0's uplink.
 
 Ranks 0 to 7 run all-reduces without end; rank 0 also sends TCP flows to rank 8, which is no member. All of rank 0's packets share its uplink;
 the other ranks' uplinks are their own, so rank 0's share of its line sets the pace of all. TCP's flows run before alone, for the same

@@ -33,7 +33,7 @@ class Line:
         return 2 * (ranks - 1) / ranks * size * 8 / (self.rate_mbps * 1e3)
 
     def limit_ms(self, ranks, size):
-        """The shortest possible: the owners' halves and the results cannot overlap by less than a round trip."""
+        """Shortest possible time. Results can leave only when contributions have come, which adds a round trip."""
         return self.serial_ms(ranks, size) + self.rtt_ms
 
 

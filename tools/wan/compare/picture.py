@@ -1,4 +1,4 @@
-"""The table as a picture: how many times the wire limit everyone takes, on a logarithmic axis. One SVG, without scripts."""
+"""The table as a picture: how many times the wire limit each contender takes, on a logarithmic axis. One SVG, without scripts."""
 
 import math
 from xml.sax.saxutils import escape

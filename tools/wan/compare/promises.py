@@ -6,14 +6,14 @@ from lines import BYTES
 from table import cell
 
 RANKS = 4
-OVERFLOW_MAX = 0.02  # of its packets, by its own sending, where no queue is as deep as a round trip
-# Times the time on the wire and two round trips, at 100 Mb/s.
+OVERFLOW_MAX = 0.02  # share of its packets that its own sending may drop, where no queue is as deep as a round trip
+# Bounds in units of the time on the wire plus two round trips, at 100 Mb/s.
 SLOW_LINE_FACTOR = {"exact": 1.25, "best_effort": 1.15}
 # Leeway of November 2026, without congestion control, at 500 Mb/s, 20 ms, a queue of 50 ms: ms by loss in percent.
 BEFORE_MS = {"exact": {0: 186, 1: 283, 10: 355}, "best_effort": {0: 168, 0.1: 191, 1: 220, 5: 231, 10: 264}}
 
 
-# Times the same at a fixed rate, at 500 Mb/s (W-1); a queue of a tenth of the line's BDP (2 ms) allows more.
+# Bounds in units of the time at a fixed rate, at 500 Mb/s (W-1); a queue of a tenth of the line's BDP (2 ms) allows more.
 FIXED_FACTOR = 1.10
 FIXED_FACTOR_SHORT = 1.25
 # Beside TCP: Leeway's part of a fair share, and what TCP's loss may grow by (W-2); what CUBIC keeps of a fair share where 10 % of our
@@ -53,7 +53,7 @@ def of_cell(contender, line, value, job):
 
 
 def all_of(results, contenders, job):
-    """Nothing for another tensor or another number of ranks: the promises speak of one."""
+    """Yields all promises. There are none for another tensor or another number of ranks than the standard ones."""
     if (job.ranks, job.size) != (RANKS, BYTES):
         return
     for line, runs in results.items():
@@ -65,7 +65,7 @@ def all_of(results, contenders, job):
 
 
 def beside_fixed(line, runs, contenders):
-    """Who adapts by himself, beside the same at a rate that its user knows."""
+    """Compares contenders that adapt their rate with the same ones at a rate that the user knows."""
     by_name = {contender.name: cell(runs.get(contender.name, [])) for contender in contenders}
     for contender in contenders:
         value, fixed = by_name[contender.name], by_name.get(contender.name.replace("_wan", "_fixed"))

@@ -19,7 +19,7 @@ def share_text(share):
 
 
 def cell_text(value, limit_s):
-    """'2,919 (73 %)': ms, and what of its packets its own sending drove out of the queues."""
+    """'2,919 (73 %)': ms, and the share of its packets that queues dropped because of its own sending."""
     if value is None:
         return "-"
     if value == "over":
@@ -56,7 +56,7 @@ def text_of(results, contenders, job):
 
 
 def legend(results, contenders, job):
-    """What the figures mean, as far as there are such."""
+    """Yields the meaning of the figures that the table has."""
     yield (f"All-reduce of {job.size / 2**20:g} MiB of float32, {job.ranks} ranks: ms (median), and the share of all packets that "
            "the queues dropped.")
     yield "Wire limit: time on the wire + one round trip, ms."

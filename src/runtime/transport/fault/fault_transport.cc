@@ -11,14 +11,14 @@ using impairment::Fate;
 using impairment::PacketAddress;
 using impairment::read_address;
 
-// Datagrams taken from below at a time.
+// Most datagrams that are taken from the inner transport at a time.
 constexpr std::size_t kArrivalsMax = 256;
 
 // Batches of only lost datagrams that one receive() goes through before it returns nothing.
 constexpr int kLostBatchesMax = 4;
 
-// Returns the bytes that a checksum of ours covers. The transport must keep the others intact:
-// nobody would notice a fault in them.
+// Returns the bytes that one of Leeway's checksums covers. Only they may be damaged, because nobody
+// would notice damage to the others.
 MutableByteSpan summed_part(MutableByteSpan bytes, const PacketAddress& address) {
   return address.payload_summed ? bytes : bytes.first(wire::kDataHeaderBytes);
 }
@@ -110,7 +110,7 @@ void FaultTransport::hand_out_ready(Output& output, std::size_t keep_free) {
   }
 }
 
-// Takes in one batch from below. Returns how many datagrams it had.
+// Takes one batch from the inner transport. Returns its number of datagrams.
 std::size_t FaultTransport::take_in(Instant now, Output& output) {
   const std::size_t wanted = std::min(arrivals_.size(), output.room());
   const std::size_t count = inner_->receive(std::span(arrivals_).first(wanted));
@@ -144,7 +144,8 @@ void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) 
   if (fate.duplicate) duplicate(datagram);
 }
 
-// Call it when a datagram was handed out: datagrams that waited for it are one step nearer.
+// Call this for each datagram that is handed out. It has then overtaken all datagrams in
+// overtaken_.
 void FaultTransport::on_overtaken() {
   std::erase_if(overtaken_, [&](HeldIndex index) {
     if (--pool_[index].fate.reorder > 0) return false;
@@ -153,38 +154,38 @@ void FaultTransport::on_overtaken() {
   });
 }
 
-bool FaultTransport::delay(Instant now, const Received& datagram, const Fate& fate) {
+// Keeps a copy for later. If there is no room, counts that.
+std::optional<HeldIndex> FaultTransport::hold(const Received& datagram, const Fate& fate,
+                                              Instant due) {
   const auto index = pool_.keep(datagram);
-  if (!index) {
+  if (index) {
+    pool_[*index].fate = fate;
+    pool_[*index].due = due;
+  } else {
     ++faults_.not_held;
-    return false;
   }
-  pool_[*index].fate = fate;
-  pool_[*index].due = now + fate.delay;
+  return index;
+}
+
+bool FaultTransport::delay(Instant now, const Received& datagram, const Fate& fate) {
+  const auto index = hold(datagram, fate, now + fate.delay);
+  if (!index) return false;
   delayed_.push(*index);
   ++faults_.delayed;
   return true;
 }
 
 bool FaultTransport::hold_back(Instant now, const Received& datagram, const Fate& fate) {
-  const auto index = pool_.keep(datagram);
-  if (!index) {
-    ++faults_.not_held;
-    return false;
-  }
-  pool_[*index].fate = fate;
-  pool_[*index].due = now + kReorderHold;
+  const auto index = hold(datagram, fate, now + kReorderHold);
+  if (!index) return false;
   overtaken_.push_back(*index);
   ++faults_.reordered;
   return true;
 }
 
 void FaultTransport::duplicate(const Received& datagram) {
-  const auto index = pool_.keep(datagram);
-  if (!index) {
-    ++faults_.not_held;
-    return;
-  }
+  const auto index = hold(datagram, {}, {});
+  if (!index) return;
   ready_.push(*index);
   ++faults_.duplicated;
 }

@@ -1,13 +1,14 @@
 // Injects faults into any transport, on the receiving side, as a FaultPlan says.
 //
-// Each datagram that arrives is looked up by its address and lost, corrupted in place, delayed,
-// held back behind later ones or handed out twice. A datagram that does not decode passes
-// untouched: it has no address to decide by. Sending is passed through. Nothing is held for ever: a
-// datagram that waits to be overtaken and is not, leaves after kReorderHold.
+// The plan is asked about each arriving datagram by its packet address. The datagram is then lost,
+// corrupted in place, delayed, held back behind later ones or handed out twice. A datagram that
+// does not decode has no such address and passes untouched. So does everything that is sent. No
+// datagram is held for ever: one that is never overtaken leaves after kReorderHold.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace leeway::transport {
 
-// Longest time a datagram waits to be overtaken; the timer tick of the library.
+// Longest time that a datagram waits to be overtaken. It equals the library's timer tick.
 inline constexpr Duration kReorderHold = std::chrono::milliseconds(1);
 
 struct FaultCounters {
@@ -47,8 +48,8 @@ class FaultTransport final : public DatagramTransport {
 
   std::string_view name() const override { return name_; }
   const TransportLimits& limits() const override { return inner_->limits(); }
-  // Injected faults stand for those of a network: payloads are summed as over one, also where the
-  // transport beneath leads through memory.
+  // Injected faults stand for a network's faults. So payloads have checksums, as over a network,
+  // even if the inner transport goes through memory.
   const TransportLimits& limits_to(Rank) const override { return inner_->limits(); }
   std::size_t send(std::span<const Train> trains) override { return inner_->send(trains); }
   std::size_t borrowed() override { return inner_->borrowed(); }
@@ -63,8 +64,6 @@ class FaultTransport final : public DatagramTransport {
   const FaultCounters& fault_counters() const { return faults_; }
   // Returns the counters as rows: "injected_lost_data", ...
   std::vector<std::pair<std::string, std::uint64_t>> named_fault_counters() const;
-
-  DatagramTransport& inner() { return *inner_; }
 
  private:
   // The caller's array, while it is being filled.
@@ -82,6 +81,8 @@ class FaultTransport final : public DatagramTransport {
   std::size_t take_in(Instant now, Output& output);
   void on_arrival(Instant now, Received datagram, Output& output);
   void on_overtaken();
+  std::optional<HeldIndex> hold(const Received& datagram, const impairment::Fate& fate,
+                                Instant due);
   bool hold_back(Instant now, const Received& datagram, const impairment::Fate& fate);
   bool delay(Instant now, const Received& datagram, const impairment::Fate& fate);
   void duplicate(const Received& datagram);
@@ -98,7 +99,7 @@ class FaultTransport final : public DatagramTransport {
   HeldPool pool_;
   // Ordered by due time. Because the delay is constant, that is the order of arrival
   HeldQueue delayed_;
-  std::vector<HeldIndex> overtaken_;  // waiting for fate.reorder more datagrams
+  std::vector<HeldIndex> overtaken_;  // waits until fate.reorder more are handed out
   HeldQueue ready_;                   // to be handed out next
   std::vector<HeldIndex> lent_;       // handed out by the last receive()
   FaultCounters faults_;

@@ -55,7 +55,6 @@ class HeldQueue {
  public:
   explicit HeldQueue(std::size_t capacity) : ring_(capacity) {}
   bool empty() const { return count_ == 0; }
-  std::size_t size() const { return count_; }
   HeldIndex front() const { return ring_[head_]; }
   void push(HeldIndex index) { ring_[(head_ + count_++) % ring_.size()] = index; }
   HeldIndex pop() {

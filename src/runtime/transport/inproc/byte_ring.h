@@ -47,7 +47,7 @@ class ByteRing {
   Header header_at(std::uint64_t position) const;
 
   std::vector<std::byte> memory_;
-  // Positions count bytes ever written, read and released; place() is where they lie.
+  // Positions count all bytes ever written, read and released. place() maps one to the memory.
   std::uint64_t write_ = 0;
   std::uint64_t read_ = 0;
   std::uint64_t released_ = 0;

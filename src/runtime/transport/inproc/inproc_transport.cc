@@ -10,20 +10,16 @@
 #include "base/contracts.h"
 #include "transport/inproc/byte_ring.h"
 #include "transport/slice_cursor.h"
+#include "transport/train_limits.h"
 
 namespace leeway::transport {
 namespace {
 
-// The limits are those of the UDP transport, so that programs tried out here work there, too.
-constexpr std::size_t kTrainDatagramsMax = 64;
-constexpr std::size_t kTrainBytesMax = 65507;
-constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
-
 // Most datagrams that one receive() lends.
 constexpr std::size_t kLentMax = 64;
 
-// Room for the queue proper, for lent datagrams, so that they do not shrink the queue, and for one
-// more: the padding where records start over at the front is less than a record.
+// Bytes for the queue and for kLentMax lent datagrams, which must not shrink the queue. One more
+// record makes up for the padding where records start over at the front.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams =
       std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);

@@ -1,5 +1,5 @@
-// Datagrams over UDP between processes that share memory (WIRE 11.5): bells that wake, and the
-// refusal of a ring. They are too short to be datagrams of Leeway's.
+// Short datagrams over UDP between processes that share memory (WIRE 11.5). A bell wakes the peer,
+// or refuses a ring. It is shorter than any other datagram of Leeway's, and so is told from them.
 #pragma once
 
 #include <array>

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "base/contracts.h"
+#include "transport/shm/memory_file.h"
 
 namespace leeway::transport {
 namespace {
 
-// If all peers are near, the wide transport brings only bells, which matter to sleepers. A look at
-// it is a system call, and costs as much as a short message through memory.
+// If all peers are near, receive() polls the wide transport at every kWideEvery-th call only. It
+// brings nothing but bells then, which matter only to sleepers. A poll is a system call, and costs
+// as much as a short message through memory.
 constexpr std::uint32_t kWideEvery = 64;
 
 }  // namespace
@@ -63,7 +65,7 @@ bool MixedTransport::attach(Rank rank) {
   }
   peer.named = peer.pair.creator;
   // Both processes have the segment, so nobody needs its name any more
-  if (!peer.pair.creator) Segment::remove_name(folder_, peer.pair.name);
+  if (!peer.pair.creator) MemoryFile::remove_name(folder_, peer.pair.name);
   shm_->attach(rank, std::move(*segment), peer.pair.creator);
   (void)shm_->put_nonce(rank, RecordKind::challenge, peer.proof.nonce());
   peer.attached = true;
@@ -91,7 +93,7 @@ void MixedTransport::conclude(Rank rank) {
 }
 
 void MixedTransport::remove_name(Peer& peer) {
-  if (std::exchange(peer.named, false)) Segment::remove_name(folder_, peer.pair.name);
+  if (std::exchange(peer.named, false)) MemoryFile::remove_name(folder_, peer.pair.name);
 }
 
 std::size_t MixedTransport::send(std::span<const Train> trains) {
@@ -147,7 +149,7 @@ std::size_t MixedTransport::receive_wide(std::span<Received> out) {
     }
     out[kept++] = out[i];
   }
-  if (kept > 0) wide_skipped_ = kWideEvery;  // a peer that has not proved its half yet
+  if (kept > 0) wide_skipped_ = kWideEvery;  // soon again: a peer still sends by the wide way
   return kept;
 }
 
@@ -155,16 +157,14 @@ void MixedTransport::on_bell(Rank from, const Bell& bell) {
   ++bells_heard_;
   if (!knows(from) || !peers_[from]->here) return;
   Peer& peer = *peers_[from];
-  if (bell.kind == Bell::Kind::refusal) {
-    ++bells_refused_;
+  if (bell.kind == Bell::Kind::refusal)
     return refuse(from, "the peer cannot share memory with this process");
-  }
   if (!peer.attached && peer.proof.standing() == RingProof::Standing::refused)
     return ring(from, {Bell::Kind::refusal, 0});
   if (bell.nonce == 0) return;  // the peer is looking for the segment
   peer.proof.on_bell(bell.nonce);
   if (attach(from)) return echo(from);
-  // The bell says that the segment is there
+  // The bell's nonce says that the segment is there, and it cannot be mapped
   refuse(from, nullptr);
   ring(from, {Bell::Kind::refusal, 0});
 }

@@ -5,9 +5,9 @@
 // the pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing waits
 // for a proof; datagrams go by the wide way until then.
 //
-// Everybody sleeps in the wide transport. A process that puts something into the ring of a sleeper
-// rings a bell there: one short datagram, which wakes the process that waits for its socket. The
-// wide transport must copy in send() (borrowed() is always 0).
+// Every process sleeps in the wide transport. A process that puts a record into a sleeper's ring
+// sends it a bell: one short datagram, which wakes the sleeper at its socket. The wide transport
+// must copy in send() (borrowed() is always 0).
 #pragma once
 
 #include <functional>
@@ -28,11 +28,11 @@ class MixedTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A pair's segment, which both processes derive from the names that they told each other.
+  // The segment of one pair of processes. Both derive it from the tokens that they told each other.
   struct Pair {
     std::string name;
     bool creator = false;        // this process makes the segment
-    std::size_t ring_bytes = 0;  // by the creator
+    std::size_t ring_bytes = 0;  // length of a ring, for the creator
   };
 
   MixedTransport(std::unique_ptr<DatagramTransport> wide, std::unique_ptr<ShmTransport> shm,
@@ -108,14 +108,13 @@ class MixedTransport final : public DatagramTransport {
   std::size_t met_ = 0;
   std::size_t proven_ = 0;
   std::size_t mutual_ = 0;  // number of peers with whom both sides have proved the rings
-  std::size_t open_ = 0;    // proofs
+  std::size_t open_ = 0;    // proofs that are going on
   Instant proof_at_ = Instant::infinite_future();
   // Bells that the wide transport had no room for, one a peer
   std::vector<std::pair<Rank, Bell>> unrung_;
-  bool wide_first_ = false;  // receive() takes from the wide transport first next time
+  bool wide_first_ = false;  // the last receive() took from the wide transport first
   std::uint32_t wide_skipped_ = 0;
   std::uint64_t bells_heard_ = 0;
-  std::uint64_t bells_refused_ = 0;  // bells of peers that have no ring
 };
 
 }  // namespace leeway::transport

@@ -9,10 +9,10 @@
 //   A: BELL(a) over UDP ---------------->  B: a bell came over UDP, and names what is in A's ring
 //   A: reads ECHO(a) in B's ring  <------  B: ECHO(a) into its ring, BELL(b)
 //
-// An echo answers a bell, so it proves both ways: memory, and UDP that wakes. Over sealed UDP a
-// bell also proves that who writes into the ring is the member whose key sealed it. Each side
-// decides for what it sends. What arrives in a ring is read whatever was proved, so that the two
-// need not agree, and a proof that comes late does no harm.
+// An echo answers a bell, so it proves two things: the memory is shared, and UDP wakes the peer.
+// Over sealed UDP a bell also proves that the writer of the ring is the member whose key sealed the
+// bell. Each side decides only how it sends. It reads its ring before any proof, too, so the two
+// sides need not agree, and a late proof does no harm.
 //
 // Sans-IO: time comes in, and what is to be done comes out.
 #pragma once
@@ -26,10 +26,11 @@ namespace leeway::transport {
 
 class RingProof {
  public:
-  // Bells are repeated after kEvery, and after twice as long each time, up to kEveryMax.
+  // Pause before a bell is repeated: kEvery at first, then twice as long each time, up to
+  // kEveryMax.
   static constexpr Duration kEvery = std::chrono::milliseconds(2);
   static constexpr Duration kEveryMax = std::chrono::milliseconds(200);
-  // A pair that has not proved its rings by then stays with UDP.
+  // A pair that has not proved its rings within this time stays with UDP.
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
   enum class Standing : std::uint8_t { open, proven, refused };
@@ -43,23 +44,21 @@ class RingProof {
 
   // Call it when the peer said over UDP that it has put this nonce into its ring.
   void on_bell(std::uint64_t nonce) { claimed_ = nonce; }
-  // Call it when the peer said over UDP that it has no ring for this process.
-  void on_refusal() { refuse(); }
   // Call it when this nonce was found in the ring that the peer writes.
   void on_challenge(std::uint64_t nonce) { found_ = nonce; }
   void on_echo(std::uint64_t nonce);
 
-  // Call it when this process has no ring for the peer, and will have none.
+  // Call it when one of the two has no ring for the other, and will have none.
   void refuse() {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }
 
-  // Returns the nonce to be put into the ring, once for each that was found there and claimed by a
-  // bell.
+  // Returns the nonce that is to be echoed into this process's ring, until on_echoed(): one that
+  // was found in the peer's ring and named by a bell of the peer.
   std::optional<std::uint64_t> echo_due() const;
   void on_echoed() { echoed_ = *found_; }
-  // Returns true if the peer was given its proof, too. The bells that it rings from now on only
-  // wake.
+  // Returns true once this process has echoed a nonce of the peer's. The peer's further bells then
+  // only wake.
   bool gave() const { return echoed_.has_value(); }
 
   // Returns true if a bell is to be rung now, and notes it as rung. The proof counts as refused

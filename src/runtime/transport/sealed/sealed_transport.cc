@@ -1,31 +1,19 @@
 #include "transport/sealed/sealed_transport.h"
 
 #include <algorithm>
-#include <array>
-#include <random>
+
+#include "base/random_bits.h"
+#include "transport/slice_cursor.h"
+#include "transport/train_limits.h"
 
 namespace leeway::transport {
 namespace {
-
-constexpr std::array<const char*, seal::kRefusals> kSealRefusalNames = {"",
-                                                                        "refused_too_short",
-                                                                        "refused_unsealed",
-                                                                        "refused_unknown_tag",
-                                                                        "refused_wrong_address",
-                                                                        "refused_too_old",
-                                                                        "refused_replayed",
-                                                                        "refused_key_phase",
-                                                                        "refused_forged"};
-
-// The core's trains have no more datagrams and bytes (include/leeway/transport.h).
-constexpr std::size_t kDatagramsMax = 64;
-constexpr std::size_t kTrainBytesMax = 65'507;
 
 // Sealing makes datagrams and trains longer, so the limits for the core are smaller. The core need
 // not sum bytes that the seal authenticates.
 TransportLimits sealed_limits(TransportLimits limits) {
   limits.datagram_bytes_max -= seal::kOverheadBytes;
-  limits.train_datagrams_max = std::min(limits.train_datagrams_max, kDatagramsMax);
+  limits.train_datagrams_max = std::min(limits.train_datagrams_max, kTrainDatagramsMax);
   limits.train_bytes_max = std::min(limits.train_bytes_max, kTrainBytesMax) -
                            limits.train_datagrams_max * seal::kOverheadBytes;
   limits.multicast = false;
@@ -35,13 +23,7 @@ TransportLimits sealed_limits(TransportLimits limits) {
 
 // Bytes of a train that is sealed for the receiver and again for the relay.
 std::size_t relayed_bytes(const Train& train) {
-  const std::size_t datagrams = (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
-  return seal::Associations::sealed_bytes(train) + datagrams * seal::kRelayOverheadBytes;
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
+  return seal::Associations::sealed_bytes(train) + datagrams_of(train) * seal::kRelayOverheadBytes;
 }
 
 }  // namespace
@@ -54,7 +36,7 @@ SealedTransport::SealedTransport(std::unique_ptr<DatagramTransport> inner, Clock
       name_(inner_->name()),
       limits_(sealed_limits(inner_->limits())),
       seals_(lane, rotation),
-      roaming_(random_seed()),
+      roaming_(random_bits()),
       trains_(kSlots),
       ready_(kSlots) {
   if (where_ != nullptr) where_->show_strangers();
@@ -74,7 +56,7 @@ void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::Ci
 
 std::size_t SealedTransport::send(std::span<const Train> trains) {
   flush();
-  if (released_ == sealed_) first_ = sealed_;  // begins with memory that is still in the cache
+  if (released_ == sealed_) first_ = sealed_;  // next is slot 0, likely in the cache
   const Instant now = clock_();
   std::size_t count = 0;
   for (; count < trains.size(); ++count) {
@@ -98,10 +80,11 @@ std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
   return relay != kNoRank && relayed_bytes(train) > kTrainBytesMax ? 2 : 1;
 }
 
-MutableByteSpan SealedTransport::memory_of(std::size_t slot, std::size_t bytes) {
-  SealedTrain& out = trains_[slot];
+// Returns memory for the next train.
+MutableByteSpan SealedTransport::room_for(std::size_t bytes) {
+  SealedTrain& out = trains_[slot_of(sealed_)];
   if (out.memory.size() < bytes) {
-    // Called once for each slot. No train is longer
+    // Happens once for each slot, because no train is longer than kTrainBytesMax
     if (!out.memory.empty()) inner_->forget_memory(out.memory);
     out.memory.resize(std::max(bytes, kTrainBytesMax));
     (void)inner_->register_memory(out.memory);  // else it copies
@@ -110,14 +93,24 @@ MutableByteSpan SealedTransport::memory_of(std::size_t slot, std::size_t bytes) 
   return std::span(out.memory).first(bytes);
 }
 
+// Makes the bytes that were put into room_for() the next train.
+void SealedTransport::commit(Rank to, std::size_t segment_bytes) {
+  const std::size_t slot = slot_of(sealed_++);
+  const Slice& slice = trains_[slot].slice;
+  ready_[slot] = {to, segment_bytes, slice.bytes, {&slice, 1}};
+}
+
+std::array<std::byte, seal::kRelayHeadBytes> SealedTransport::onward_head(Rank to) const {
+  std::array<std::byte, seal::kRelayHeadBytes> head;
+  seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(to)},
+                          head);
+  return head;
+}
+
 void SealedTransport::prepare(Instant now, const Train& train) {
-  const std::size_t slot = slot_of(sealed_);
-  const std::size_t bytes = seal::Associations::sealed_bytes(train);
-  seals_.seal(now, train, memory_of(slot, bytes));
+  seals_.seal(now, train, room_for(seal::Associations::sealed_bytes(train)));
   if (where_ != nullptr) roaming_.on_sent(now, train.to);
-  ready_[slot] = {train.to, train.segment_bytes + seal::kOverheadBytes, bytes,
-                  std::span(&trains_[slot].slice, 1)};
-  ++sealed_;
+  commit(train.to, train.segment_bytes + seal::kOverheadBytes);
 }
 
 // Prepares a relayed train: each datagram is sealed for its receiver, and the result again for the
@@ -128,9 +121,8 @@ void SealedTransport::prepare_relayed(Instant now, const Train& train, Rank rela
   roaming_.on_sent(now, train.to);
   roaming_.on_sent(now, relay);
   const std::size_t segment_bytes = train.segment_bytes + seal::kOverheadBytes;
-  const std::size_t datagrams = (inner_bytes + segment_bytes - 1) / segment_bytes;
   const std::size_t trains = slots_of(train, relay);
-  const std::size_t most = (datagrams + trains - 1) / trains * segment_bytes;
+  const std::size_t most = (datagrams_of(train) + trains - 1) / trains * segment_bytes;
   for (std::size_t begin = 0; begin < inner_bytes; begin += most) {
     prepare_onward(train.to, relay,
                    ByteSpan(inner_bytes_).subspan(begin, std::min(most, inner_bytes - begin)),
@@ -140,14 +132,10 @@ void SealedTransport::prepare_relayed(Instant now, const Train& train, Rank rela
 
 void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
                                      std::size_t segment_bytes) {
-  std::array<std::byte, seal::kRelayHeadBytes> head;
-  seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(to)},
-                          head);
-  const std::size_t count = (sealed.size() + segment_bytes - 1) / segment_bytes;
+  const auto head = onward_head(to);
+  const std::size_t count = datagrams_of(sealed.size(), segment_bytes);
   shares_.on_sent(relay, count);
-  const std::size_t slot = slot_of(sealed_);
-  const std::size_t bytes = sealed.size() + count * seal::kRelayOverheadBytes;
-  const MutableByteSpan out = memory_of(slot, bytes);
+  const MutableByteSpan out = room_for(sealed.size() + count * seal::kRelayOverheadBytes);
   std::size_t used = 0;
   for (std::size_t at = 0; at < sealed.size(); at += segment_bytes) {
     const std::array<Slice, 2> pieces = {
@@ -155,9 +143,7 @@ void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
         Slice{sealed.data() + at, std::min(segment_bytes, sealed.size() - at)}};
     used += seals_.seal_path_message(relay, pieces, out.subspan(used));
   }
-  ready_[slot] = {relay, segment_bytes + seal::kRelayOverheadBytes, bytes,
-                  std::span(&trains_[slot].slice, 1)};
-  ++sealed_;
+  commit(relay, segment_bytes + seal::kRelayOverheadBytes);
 }
 
 // Prepares messages about keys, as far as there is room. They go the same way as the peer's trains.
@@ -174,15 +160,13 @@ void SealedTransport::prepare_messages(Instant now) {
       prepare_onward(message->slot, relay, datagram, datagram.size());
       continue;
     }
-    const std::size_t slot = slot_of(sealed_);
-    std::copy(datagram.begin(), datagram.end(), memory_of(slot, datagram.size()).begin());
-    ready_[slot] = {message->slot, datagram.size(), datagram.size(),
-                    std::span(&trains_[slot].slice, 1)};
-    ++sealed_;
+    std::copy(datagram.begin(), datagram.end(), room_for(datagram.size()).begin());
+    commit(message->slot, datagram.size());
   }
 }
 
-// The slots are a ring: trains that go on at its beginning need a call of their own.
+// The slots are a ring, and one call of the inner send() takes neighbouring slots. So trains that
+// go on at the front of the ring need a second call.
 void SealedTransport::flush() {
   while (taken_ < sealed_) {
     const std::size_t first = slot_of(taken_);
@@ -241,8 +225,8 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   return false;
 }
 
-// Returns true if the datagram is for the core. It is to be forwarded to another process, or was
-// forwarded to this one.
+// Handles a datagram that this process is to forward, or that was forwarded to it. Returns true if
+// it is for the core.
 bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {
@@ -269,8 +253,8 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
   return true;
 }
 
-// Some datagrams that it asked to forward were not, if there is a share: it is told the rate that
-// would be.
+// Tells a peer the rate at which this process forwards for it. share_for() returns one only if some
+// of the peer's datagrams were refused.
 void SealedTransport::send_share(Instant now, Rank to) {
   const auto share = forwarding_.share_for(now, to);
   if (!share) return;
@@ -290,13 +274,11 @@ void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing)
   std::size_t used =
       seals_.seal_path_message(outgoing.slot, ByteSpan(message).first(bytes), sealed);
   if (outgoing.via == kNoRank) {
-    // If it is not sent, it is lost.
+    // A message that the system does not take is lost.
     (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));
     return;
   }
-  std::array<std::byte, seal::kRelayHeadBytes> head;
-  seal::encode_relay_head(
-      {seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(outgoing.slot)}, head);
+  const auto head = onward_head(outgoing.slot);
   const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()}, Slice{sealed.data(), used}};
   shares_.on_sent(outgoing.via, 1);
   used = seals_.seal_path_message(outgoing.via, pieces, relayed);
@@ -343,7 +325,7 @@ std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_c
   std::vector<std::pair<std::string, std::uint64_t>> rows = {
       {"sealed", counted.sealed}, {"opened", counted.opened}, {"key_phases", counted.phases}};
   for (int i = 1; i < seal::kRefusals; ++i)
-    rows.emplace_back(kSealRefusalNames[i], counted.refused[i]);
+    rows.emplace_back(std::string("refused_") + seal::kRefusalNames[i], counted.refused[i]);
   const seal::Roaming::Counters& roaming = roaming_.counters();
   rows.emplace_back("path_challenges", roaming.challenges);
   rows.emplace_back("path_moves", roaming.moves);

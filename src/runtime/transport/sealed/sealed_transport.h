@@ -1,8 +1,9 @@
 // Seals datagrams that leave by any transport, and opens those that arrive (src/security/seal).
 //
-// Sealing copies: slices go sealed into trains of this class, which the inner transport sends and
-// may read for a while. The caller's memory is never borrowed. A train that the inner transport has
-// no room for stays here, counts as taken, and goes out with the next call.
+// Sealing copies: the slices go, sealed, into trains of this class. The inner transport sends
+// these, and may read them for a while afterwards. The caller's memory is never borrowed. A train
+// that the inner transport has no room for stays here, counts as taken, and goes out with the next
+// call.
 //
 // Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
 // refused. There is no multicast.
@@ -15,6 +16,7 @@
 // reached through another, and this process forwards for others likewise (seal/forwarding.h).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,9 +41,9 @@ class SealedTransport final : public DatagramTransport {
   SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
                   const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
-  // Sets the keys for datagrams to and from this peer from now on. Between send() and receive()
-  // calls. `name`: by which its other peers know it, or 0 if they do not. `meeting`:
-  // seal::Associations::meet().
+  // Sets the keys for datagrams to and from this peer from now on. Call it between send() and
+  // receive() calls. `name`: the number by which other peers know this one, or 0 if they do not.
+  // `meeting`: see seal::Associations::meet().
   void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
             std::uint64_t name = 0, const keys::Key& meeting = {});
   bool needs_keys(Rank slot, const keys::Key& meeting) const {
@@ -58,20 +60,20 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
-  // Says whether operations are open: peers hear of this process more often then.
+  // Says whether operations are open. Peers get keep-alives more often while they are.
   void set_busy(bool busy) {
     if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
   }
-  // Returns the next peer whose traffic goes elsewhere since the call before, or nullopt if there
-  // is no more.
+  // Returns a peer whose traffic has moved to another address or relay since it was last returned,
+  // or nullopt if there is none.
   std::optional<seal::Roaming::Move> poll_move();
   // Returns the relay through which datagrams go to the peer, or kNoRank if they go straight to its
   // address.
   Rank relay_of(Rank slot) const {
     return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
   }
-  // Sets the bits a second that may leave this process. Other processes may have a share of them. 0
-  // while unknown.
+  // Sets the rate in bits per second at which this process may send; 0 while it is unknown.
+  // Datagrams that are forwarded for other processes get a share of it.
   void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
   // Bytes that were forwarded for others since the last call.
   std::uint64_t take_forwarded() {
@@ -79,8 +81,8 @@ class SealedTransport final : public DatagramTransport {
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
-  // Returns the next change of the share that may go through a relay, as the relay said, or nullopt
-  // if there are no more.
+  // Returns the next relay that has told a new rate for what it forwards for this process, or
+  // nullopt if there is none.
   std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
   const seal::RelayShares& shares() const { return shares_; }
   const NetworkAddress& address_of(Rank slot) const { return roaming_.address_of(slot); }
@@ -90,7 +92,7 @@ class SealedTransport final : public DatagramTransport {
   std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
 
  private:
-  // Sealed trains that the inner transport has not taken, or still reads.
+  // Most sealed trains that the inner transport has not taken, or still reads.
   static constexpr std::size_t kSlots = 16;
 
   struct SealedTrain {
@@ -99,7 +101,9 @@ class SealedTransport final : public DatagramTransport {
   };
 
   static std::size_t slots_of(const Train& train, Rank relay);
-  MutableByteSpan memory_of(std::size_t slot, std::size_t bytes);
+  MutableByteSpan room_for(std::size_t bytes);
+  void commit(Rank to, std::size_t segment_bytes);
+  std::array<std::byte, seal::kRelayHeadBytes> onward_head(Rank to) const;
   void prepare(Instant now, const Train& train);
   void prepare_relayed(Instant now, const Train& train, Rank relay);
   void prepare_onward(Rank to, Rank relay, ByteSpan sealed, std::size_t segment_bytes);
@@ -122,7 +126,7 @@ class SealedTransport final : public DatagramTransport {
   seal::Roaming roaming_;
   seal::Forwarding forwarding_;
   seal::RelayShares shares_;
-  std::uint64_t forwarded_ = 0;  // bytes, of which somebody took notice
+  std::uint64_t forwarded_ = 0;  // bytes that take_forwarded() has returned
   // A train that is sealed for its receiver, but not yet for its relay
   std::vector<std::byte> inner_bytes_;
   std::vector<std::byte> forwarding_bytes_;
@@ -134,7 +138,7 @@ class SealedTransport final : public DatagramTransport {
   std::uint64_t released_ = 0;        // trains that it no longer reads
   std::uint64_t first_ = 0;           // number of the train that lies in slot 0
   std::uint64_t to_strangers_ = 0;    // trains that were dropped
-  std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that nobody had sealed
+  std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that no member sealed
 };
 
 }  // namespace leeway::transport

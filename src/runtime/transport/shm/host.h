@@ -1,6 +1,6 @@
-// The identity that tells whether two processes may share memory: the same kernel, since it was
-// started, and the same user. Containers of one host have one kernel. Only a trial says whether
-// they see the same files (transport/mixed/ring_proof.h).
+// Two processes may share memory only if they have the same kernel, since its last start, and the
+// same user. Containers of one host have one kernel. Only a trial says whether they see the same
+// files (transport/mixed/ring_proof.h).
 #pragma once
 
 #include <array>

@@ -51,8 +51,8 @@ Status not_ours(const std::string& folder) {
                        folder.c_str());
 }
 
-// Handles of files that this process made and that still have a name: their locks say that it
-// lives. Never destroyed.
+// Handles of files that this process made and whose names still exist. A lock on each handle shows
+// others that this process lives. Never destroyed.
 class Named {
  public:
   static Named& here() {
@@ -77,8 +77,9 @@ class Named {
   std::map<std::string, int> handles_;
 };
 
-// Makes a new file with a lock that says that its maker lives. A process that looks for stale files
-// may have had the lock first, and then has removed the file. Returns -1 on failure, with errno.
+// Makes a new file and locks it, which shows that its maker lives. Another process's remove_stale()
+// may get the lock first and remove the file; then the file is made anew. Returns -1 on failure,
+// with errno.
 int make_locked(const std::string& path) {
   while (true) {
     const int handle =
@@ -166,7 +167,7 @@ Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string
     return Status::error(StatusCode::kUnavailable, "shared memory in %s: not complete yet",
                          folder.c_str());
   }
-  // The creator's pages come before its size: see posix_fallocate()
+  // posix_fallocate() takes all pages before it sets the size
   if (!S_ISREG(facts.st_mode) || facts.st_size < 0 || facts.st_blocks * 512 < facts.st_size ||
       facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return not_ours(folder);

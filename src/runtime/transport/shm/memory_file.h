@@ -60,7 +60,7 @@ class MemoryFile {
   // Removes files named "leeway-..." of this user whose makers have ended: a maker holds a lock on
   // its file until the name is removed.
   static void remove_stale(const std::string& folder);
-  // The memory stays with the processes that have it. It is no error if there is no such name.
+  // The memory stays with processes that have mapped it. It is no error if there is no such name.
   static void remove_name(const std::string& folder, const std::string& name);
 
   std::size_t size() const { return bytes_; }

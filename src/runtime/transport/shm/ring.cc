@@ -23,8 +23,8 @@ T copied_out(const std::byte* from) {
 }  // namespace
 
 bool RingWriter::put(const Train& train) {
-  LEEWAY_ASSERT(train.total_bytes <= kRingTrainBytesMax && train.segment_bytes > 0 &&
-                datagrams_of(train) <= kRingTrainDatagramsMax);
+  LEEWAY_ASSERT(train.total_bytes <= kTrainBytesMax && train.segment_bytes > 0 &&
+                datagrams_of(train) <= kTrainDatagramsMax);
   std::byte* const place = place_for({static_cast<std::uint32_t>(RecordKind::train),
                                       static_cast<std::uint32_t>(train.total_bytes),
                                       static_cast<std::uint32_t>(train.segment_bytes), 0});
@@ -70,7 +70,7 @@ void RingWriter::look_at_reader() {
 // The fence separates showing records from reading whether the reader sleeps. A reader that goes to
 // sleep does the same in the opposite order, so at least one of the two sees the other.
 void RingWriter::publish() {
-  if (published()) return;
+  if (shown_ == written_) return;
   memory_.head->written.store(written_, std::memory_order_release);
   shown_ = written_;
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -113,17 +113,16 @@ std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copi
   return filled;
 }
 
-// Takes the head of the next record. Returns false if it breaks the ring. A nonce is taken at once,
-// and leaves no train.
+// Takes the head of the next record. Returns false if it breaks the ring. A nonce is taken at once;
+// a train is left to cut().
 bool RingReader::open_record(std::uint64_t written) {
   std::byte* const record = memory_.data + (read_ & (memory_.bytes - 1));
   const auto head = copied_out<RecordHead>(record);
-  if (head.bytes > kRingTrainBytesMax || record_bytes(head.bytes) > written - read_)
-    return break_off();
+  if (head.bytes > kTrainBytesMax || record_bytes(head.bytes) > written - read_) return break_off();
   switch (static_cast<RecordKind>(head.kind)) {
     case RecordKind::train:
       if (head.bytes == 0 || head.segment_bytes == 0 || head.segment_bytes > datagram_bytes_max_ ||
-          head.bytes > kRingTrainDatagramsMax * std::size_t{head.segment_bytes})
+          head.bytes > kTrainDatagramsMax * std::size_t{head.segment_bytes})
         return break_off();
       train_ = record + sizeof(head);
       train_bytes_ = head.bytes;

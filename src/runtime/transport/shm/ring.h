@@ -17,16 +17,17 @@
 #include <utility>
 
 #include "leeway/transport.h"
+#include "transport/train_limits.h"
 
 namespace leeway::transport {
 
 // The shared positions of one ring. Writer and reader each have a pair of cache lines to
 // themselves, since processors fetch lines in pairs.
 struct RingHead {
-  // All bytes that were ever written, for the reader to see.
+  // Count of all bytes ever written and shown to the reader.
   alignas(128) std::atomic<std::uint64_t> written;
   std::atomic<std::uint32_t> writer_waits;  // odd while the writer waits for room
-  // All bytes that were ever read, for the writer to use again.
+  // Count of all bytes that the reader gave back, for the writer to use again.
   alignas(128) std::atomic<std::uint64_t> released;
   std::atomic<std::uint32_t> reader_sleeps;  // odd while the reader sleeps
 };
@@ -63,12 +64,9 @@ constexpr std::size_t record_bytes(std::size_t bytes) {
   return (sizeof(RecordHead) + bytes + kRecordGrain - 1) / kRecordGrain * kRecordGrain;
 }
 
-// Limits of a train in a ring: those of UDP, so that a train may go either way.
-inline constexpr std::size_t kRingTrainBytesMax = 65507;
-inline constexpr std::size_t kRingTrainDatagramsMax = 64;
 // Least size of a ring: the longest train fits twice, so writer and reader need not take turns.
 inline constexpr std::size_t kRingBytesMin = std::size_t{128} * 1024;
-static_assert(2 * record_bytes(kRingTrainBytesMax) <= kRingBytesMin);
+static_assert(2 * record_bytes(kTrainBytesMax) <= kRingBytesMin);
 inline constexpr std::size_t kRingBytesMax = std::size_t{1} << 30;
 
 // The writing side. Used by one thread at a time.
@@ -82,7 +80,6 @@ class RingWriter {
 
   // Shows the reader all records that were put. The caller must ask reader_sleep() afterwards.
   void publish();
-  bool published() const { return shown_ == written_; }
 
   // Returns the number of the reader's sleep, or 0 while it is awake. The number changes from sleep
   // to sleep.
@@ -115,9 +112,9 @@ class RingWriter {
 // The reading side. Used by one thread at a time.
 class RingReader {
  public:
-  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory: all control datagrams
-  // are then judged and used from the same bytes. Longer ones are data, whose header is read once
-  // and whose payload is copied or summed once.
+  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory. So the peer cannot
+  // change a control datagram between its check and its use. Longer datagrams are data: their
+  // header is read once, and their payload is copied or summed once.
   static constexpr std::size_t kCopiedBytesMax = 1024;
 
   // Trains with datagrams of more than `datagram_bytes_max` break the ring.
@@ -157,7 +154,8 @@ class RingReader {
   std::uint64_t released_ = 0;  // position as the writer was told
   std::uint32_t sleeps_ = 0;    // odd while asleep
   bool broken_ = false;
-  // The train from which datagrams are being taken: all of it is in private memory, and checked.
+  // The train from which datagrams are being taken. These fields are copies from its head that were
+  // checked; the datagrams lie in the ring.
   std::byte* train_ = nullptr;  // its bytes; null between trains
   std::size_t train_bytes_ = 0;
   std::size_t segment_bytes_ = 0;

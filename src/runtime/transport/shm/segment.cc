@@ -1,7 +1,6 @@
 #include "transport/shm/segment.h"
 
 #include <linux/magic.h>
-#include <sys/mman.h>
 #include <sys/vfs.h>
 
 #include <array>
@@ -50,7 +49,7 @@ Result<Segment> Segment::create(const std::string& folder, const std::string& na
   const auto file = MemoryFile::create(folder, name, file_bytes(ring_bytes));
   if (!file.ok()) return file.status();
   auto segment = map(*file, ring_bytes);
-  if (!segment.ok()) remove_name(folder, name);
+  if (!segment.ok()) MemoryFile::remove_name(folder, name);
   return segment;
 }
 
@@ -64,20 +63,9 @@ Result<Segment> Segment::open(const std::string& folder, const std::string& name
                        "shared memory in %s: the peer's file holds no two rings", folder.c_str());
 }
 
-void Segment::remove_name(const std::string& folder, const std::string& name) {
-  MemoryFile::remove_name(folder, name);
-}
-
 Result<Segment> Segment::map(const MemoryFile& file, std::size_t ring_bytes) {
-  const std::size_t bytes = mapped_bytes(ring_bytes);
-  void* const place = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (place == MAP_FAILED) {
-    return Status::error(StatusCode::kResourceExhausted, "shared memory: no addresses: %s",
-                         std::strerror(errno));
-  }
-  Segment segment;
-  segment.memory_ = static_cast<std::byte*>(place);
-  segment.ring_bytes_ = ring_bytes;
+  auto memory = Mapping::anonymous(mapped_bytes(ring_bytes));
+  if (!memory.ok()) return memory.status();
   struct Part {
     std::size_t at, bytes, offset;
   };
@@ -89,26 +77,17 @@ Result<Segment> Segment::map(const MemoryFile& file, std::size_t ring_bytes) {
       {kHeadsBytes + 3 * ring_bytes, ring_bytes, kHeadsBytes + ring_bytes},
   }};
   for (const Part& part : parts) {
-    const Status status = file.map_over(segment.memory_ + part.at, part.offset, part.bytes);
+    const Status status = file.map_over(memory->data() + part.at, part.offset, part.bytes);
     if (!status.ok()) return status;
   }
-  return segment;
-}
-
-Segment::~Segment() {
-  if (memory_ != nullptr) ::munmap(memory_, mapped_bytes(ring_bytes_));
-}
-
-Segment& Segment::operator=(Segment&& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(ring_bytes_, other.ring_bytes_);
-  return *this;
+  return Segment(std::move(*memory), ring_bytes);
 }
 
 RingMemory Segment::ring(int number) const {
-  LEEWAY_ASSERT(memory_ != nullptr && (number == 0 || number == 1));
-  return {reinterpret_cast<RingHead*>(memory_) + number,
-          memory_ + kHeadsBytes + static_cast<std::size_t>(number) * 2 * ring_bytes_, ring_bytes_};
+  LEEWAY_ASSERT(memory_.data() != nullptr && (number == 0 || number == 1));
+  return {reinterpret_cast<RingHead*>(memory_.data()) + number,
+          memory_.data() + kHeadsBytes + static_cast<std::size_t>(number) * 2 * ring_bytes_,
+          ring_bytes_};
 }
 
 }  // namespace leeway::transport

@@ -1,7 +1,7 @@
-// The memory of one pair of processes of a host: a file without a name, with two rings in it.
+// The shared memory of two processes of a host: a file in memory that holds two rings.
 //
-// One process creates it, the other opens it by name and removes the name at once. So nothing is
-// left when both are killed later.
+// One process creates it. The other opens it by name and removes the name at once
+// (MemoryFile::remove_name()), so nothing is left if both are killed later.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,6 @@ namespace leeway::transport {
 class Segment {
  public:
   Segment() = default;
-  ~Segment();
-  Segment(Segment&& other) noexcept { *this = std::move(other); }
-  Segment& operator=(Segment&& other) noexcept;
 
   // Makes two empty rings of `ring_bytes`, a power of two. Errors name the folder and what to do:
   //   kUnsupported        no such folder, or its files are not in memory
@@ -31,18 +28,15 @@ class Segment {
   // and kMismatch if it is not a file as processes of this user make it.
   static Result<Segment> open(const std::string& folder, const std::string& name);
 
-  // Removes the name; the memory stays with the processes that have it. It is no error if there is
-  // no such name.
-  static void remove_name(const std::string& folder, const std::string& name);
-
   // The ring that the creator writes is number 0.
   RingMemory ring(int number) const;
-  std::size_t ring_bytes() const { return ring_bytes_; }
 
  private:
+  Segment(Mapping memory, std::size_t ring_bytes)
+      : memory_(std::move(memory)), ring_bytes_(ring_bytes) {}
   static Result<Segment> map(const MemoryFile& file, std::size_t ring_bytes);
 
-  std::byte* memory_ = nullptr;
+  Mapping memory_;
   std::size_t ring_bytes_ = 0;
 };
 

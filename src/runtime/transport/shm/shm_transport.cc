@@ -27,9 +27,9 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(ClockFunction clock,
 ShmTransport::ShmTransport(ClockFunction clock, std::size_t datagram_bytes_max)
     : clock_(std::move(clock)), copies_(kLentMax * RingReader::kCopiedBytesMax) {
   limits_.datagram_bytes_max = datagram_bytes_max;
-  limits_.train_bytes_max = kRingTrainBytesMax;
-  limits_.train_datagrams_max = kRingTrainDatagramsMax;
-  limits_.train_slices_max = 4 * kRingTrainDatagramsMax;
+  limits_.train_bytes_max = kTrainBytesMax;
+  limits_.train_datagrams_max = kTrainDatagramsMax;
+  limits_.train_slices_max = kTrainSlicesMax;
   limits_.receive_buffer_bytes = kRingBytesMin;
   limits_.intact = true;  // it is the memory of one machine
 }
@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// Shows the reader the records that were put. A reader that sleeps must be rung, once a sleep.
+// Shows the reader the records that were put. A reader that sleeps is rung once for each sleep.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// If a bell was lost, its peer sleeps although there is something for it.
+// Rings peers anew that sleep although records wait for them: the bell may have been lost.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {
@@ -207,7 +207,8 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// Returns false once, when the records that send() had no room for can be taken, or are lost.
+// Returns false, once, if the train that send() had no room for can now be put, or dropped because
+// the reader stalled.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

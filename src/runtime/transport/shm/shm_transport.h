@@ -99,7 +99,7 @@ class ShmTransport final : public DatagramTransport {
     // The reader's position while the ring is full, and the time since when it has been there
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
-    // The sleep and the wait of the peer for which it was rung, and when to ring again
+    // Numbers of the peer's sleep and wait for which it was rung, and when to ring again
     std::uint32_t rung_sleep = 0;
     std::uint32_t rung_wait = 0;
     Instant ring_again = Instant::infinite_future();
@@ -129,7 +129,7 @@ class ShmTransport final : public DatagramTransport {
   std::vector<Peer*> lent_;  // peers whose memory the last receive() lent
   bool bells_ = false;       // some peer's bell is set
   bool nonces_seen_ = false;
-  // No peer is to be rung again before
+  // Earliest time at which a peer is to be rung again
   Instant ring_again_ = Instant::infinite_future();
   TransportCounters counters_;
   ShmCounters shm_counters_;

@@ -1,5 +1,5 @@
-// A rank's UCX address as it travels through the rendezvous: version, length, check sum, and UCP's
-// own bytes.
+// A rank's UCX address as it travels through the rendezvous: versions of the layout and of UCX, a
+// check sum, and UCP's own bytes.
 #pragma once
 
 #include <cstddef>

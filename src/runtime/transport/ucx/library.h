@@ -18,7 +18,7 @@ struct UcxSetting {
   // stands for all shared memory. The function accepts every name, also names without an effect.
   const char* name;
   const char* value;
-  // A variable UCX_... of the environment that ends like this is the user's choice, and wins.
+  // If the environment has a UCX_ variable whose name ends like this, the user's value wins.
   const char* variable = name;
 };
 
@@ -29,8 +29,8 @@ bool ucx_variable_set(std::string_view ending);
 // The caller releases it with ucp_config_release().
 Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings);
 
-// While one lives, what UCX would print from this thread (warnings and errors) is kept instead,
-// unless UCX_LOG_LEVEL is set. Cheap; may nest.
+// While an object lives, what UCX would print from this thread (warnings and errors) is kept
+// instead, unless UCX_LOG_LEVEL is set. Cheap; may nest.
 class UcxQuiet {
  public:
   UcxQuiet();

@@ -7,7 +7,7 @@
 
 namespace leeway::transport {
 
-// Number of the active messages; a worker of ours has no other.
+// The id of Leeway's active messages. Its workers use no other.
 inline constexpr unsigned kUcxMessageId = 0;
 
 // Both ends have the same byte order: UCX itself does not connect others.

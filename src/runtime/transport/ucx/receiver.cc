@@ -14,8 +14,8 @@ Status UcxReceiver::open(ucp_worker_h worker, std::size_t datagram_bytes_max) {
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = kUcxMessageId;
-  // Every message stays where it is until we give it back; the few that a device delivers in
-  // passing UCX copies.
+  // A message stays in UCX's memory until Leeway gives it back. UCX copies the few that a device
+  // cannot leave there.
   handler.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = on_message;
   handler.arg = this;
@@ -30,7 +30,7 @@ ucs_status_t UcxReceiver::on_message(void* self, const void* header, std::size_t
   return static_cast<UcxReceiver*>(self)->take(header, header_bytes, data, bytes, param->recv_attr);
 }
 
-// UCS_OK gives the message back to UCX, UCS_INPROGRESS keeps it.
+// Returns UCS_OK to give the message back to UCX, or UCS_INPROGRESS to keep it.
 ucs_status_t UcxReceiver::take(const void* header, std::size_t header_bytes, void* data,
                                std::size_t bytes, std::uint64_t attributes) {
   UcxMark mark;
@@ -40,7 +40,7 @@ ucs_status_t UcxReceiver::take(const void* header, std::size_t header_bytes, voi
     return UCS_OK;
   }
   if (bytes > datagram_bytes_max_ || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) == 0) {
-    ++counters_.oversized;  // not sent eagerly: none of ours
+    ++counters_.oversized;  // a message without its data was not sent by Leeway
     return UCS_OK;
   }
   if (arrived_ - released_ == kHeldMax) {
@@ -79,15 +79,6 @@ std::size_t UcxReceiver::receive(std::span<Received> out) {
   counters_.datagrams_received += filled;
   ++counters_.receive_calls;
   return filled;
-}
-
-void UcxReceiver::add_to(TransportCounters& counters) const {
-  counters.datagrams_received = counters_.datagrams_received;
-  counters.bytes_received = counters_.bytes_received;
-  counters.receive_calls = counters_.receive_calls;
-  counters.from_strangers = counters_.from_strangers;
-  counters.oversized = counters_.oversized;
-  counters.kernel_drops = counters_.kernel_drops;
 }
 
 }  // namespace leeway::transport

@@ -15,27 +15,27 @@ namespace leeway::transport {
 
 class UcxReceiver {
  public:
-  UcxReceiver() : held_(kHeldMax) {}
+  // Counts its work in `counters`.
+  explicit UcxReceiver(TransportCounters& counters) : counters_(counters), held_(kHeldMax) {}
   UcxReceiver(const UcxReceiver&) = delete;
   UcxReceiver& operator=(const UcxReceiver&) = delete;
 
   // Takes the messages of `worker` from now on.
   Status open(ucp_worker_h worker, std::size_t datagram_bytes_max);
-  // Only messages with this rank's own `mark` and from ranks below `size` are taken.
+  // Only messages with this `group` and from ranks below `size` are taken.
   void expect(std::uint64_t group, std::size_t size) {
     group_ = group;
     size_ = size;
   }
 
   std::size_t receive(std::span<Received> out);
-  // Gives everything back; before the worker goes.
+  // Gives all messages back to UCX. Call it before the worker is destroyed.
   void close();
   // Returns true if something arrived that receive() has not given out.
   bool pending() const { return arrived_ != lent_; }
-  // Lets UCX work once, unless too much has arrived already. Returns true if UCX did anything.
+  // Lets UCX work once, unless kHeldEnough messages are held already. Returns true if UCX did
+  // anything.
   bool progress();
-
-  void add_to(TransportCounters& counters) const;
 
  private:
   struct Held {
@@ -43,8 +43,8 @@ class UcxReceiver {
     std::uint32_t bytes;
     Rank from;
   };
-  // Room for messages that arrive while a send lets UCX work. One progress call brings at most a
-  // few dozen.
+  // Most messages that are held. Half of the room is for those that arrive while a send lets UCX
+  // work: one progress call brings at most a few dozen.
   static constexpr std::size_t kHeldMax = 4096;
   static constexpr std::size_t kHeldEnough = kHeldMax / 2;
 
@@ -55,6 +55,7 @@ class UcxReceiver {
   void release();
   Held& at(std::uint64_t index) { return held_[index % kHeldMax]; }
 
+  TransportCounters& counters_;
   std::size_t datagram_bytes_max_ = 0;
   ucp_worker_h worker_ = nullptr;
   std::uint64_t group_ = 0;
@@ -64,7 +65,6 @@ class UcxReceiver {
   std::uint64_t released_ = 0;
   std::uint64_t lent_ = 0;
   std::uint64_t arrived_ = 0;
-  TransportCounters counters_;
 };
 
 }  // namespace leeway::transport

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "transport/ucx/worker.h"
+
 namespace leeway::transport {
 namespace {
 
@@ -44,7 +46,7 @@ void for_each_line(std::string_view text, Take take) {
 
 namespace internal {
 
-// "#      resource 4  :  md 3  dev 3  flags -- posix/memory"
+// Takes lines such as "#      resource 4  :  md 3  dev 3  flags -- posix/memory"
 std::vector<std::string> resources_in(std::string_view text) {
   std::vector<std::string> names;
   for_each_line(text, [&](const std::vector<std::string_view>& words) {
@@ -56,8 +58,8 @@ std::vector<std::string> resources_in(std::string_view text) {
   return names;
 }
 
-// "#                 lane[0]:  2:posix/memory.0 md[1]          -> md[1]/posix/sysdev[255] am
-// am_bw#0"
+// Takes lines such as
+//   "#                 lane[0]:  2:posix/memory.0 md[1]     -> md[1]/posix/sysdev[255] am am_bw#0"
 std::vector<std::string> lanes_in(std::string_view text) {
   std::vector<std::string> names;
   for_each_line(text, [&](const std::vector<std::string_view>& words) {
@@ -72,6 +74,17 @@ std::vector<std::string> lanes_in(std::string_view text) {
 }
 
 }  // namespace internal
+
+Result<std::vector<UcxResource>> list_ucx_transports() {
+  UcxWorker worker;
+  if (Status status = worker.open(); !status.ok()) return status;
+  std::vector<UcxResource> resources;
+  for (const std::string& name : ucx_resources(worker.context())) {
+    const std::size_t slash = name.find('/');
+    resources.push_back({name.substr(0, slash), name.substr(slash + 1)});
+  }
+  return resources;
+}
 
 std::vector<std::string> ucx_resources(ucp_context_h context) {
   return internal::resources_in(

@@ -1,5 +1,5 @@
-// UCX's reports about itself for people, read by a program: up to 1.13 its API says nothing else
-// about devices and lanes.
+// Reads the reports that UCX prints about itself for people. Up to UCX 1.13 its API says nothing
+// else about devices and lanes.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -8,7 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "leeway/status.h"
+
 namespace leeway::transport {
+
+// One device of one of UCX's transports.
+struct UcxResource {
+  std::string transport;  // "posix", "rc_mlx5", "tcp", ...
+  std::string device;     // "memory", "mlx5_0:1", "eth0", ...
+};
+
+// For `leeway doctor`: the transports that a worker would choose from, as the user's environment
+// (UCX_TLS, UCX_NET_DEVICES, ...) leaves them. Takes some milliseconds. Returns kUnavailable if UCX
+// finds nothing that it can use.
+Result<std::vector<UcxResource>> list_ucx_transports();
 
 // "transport/device" of everything that `context` may use.
 std::vector<std::string> ucx_resources(ucp_context_h context);
@@ -18,7 +31,7 @@ std::vector<std::string> ucx_lanes(ucp_ep_h endpoint);
 
 namespace internal {
 
-// From the text of ucp_context_print_info() and ucp_ep_print_info(). Lines that look otherwise are
+// Parse the text of ucp_context_print_info() and ucp_ep_print_info(). Lines of another form are
 // skipped.
 std::vector<std::string> resources_in(std::string_view text);
 std::vector<std::string> lanes_in(std::string_view text);

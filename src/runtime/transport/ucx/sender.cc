@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/contracts.h"
+#include "transport/train_limits.h"
 #include "transport/ucx/library.h"
 
 namespace leeway::transport {
@@ -82,10 +83,9 @@ std::size_t UcxSender::send(std::span<const Train> trains) {
 
 // Returns true if slots are left for a whole train.
 bool UcxSender::room() {
-  constexpr std::size_t kTrainDatagrams = 64;
-  if (outstanding_ + kTrainDatagrams <= kSlots) return true;
+  if (outstanding_ + kTrainDatagramsMax <= kSlots) return true;
   receiver_.progress();
-  return outstanding_ + kTrainDatagrams <= kSlots;
+  return outstanding_ + kTrainDatagramsMax <= kSlots;
 }
 
 // Returns false if the datagram is lost.
@@ -138,8 +138,8 @@ void UcxSender::free_slot(Slot& slot) {
   free_ = &slot;
 }
 
-// The endpoint refuses what is sent from now on, which is lost and counted. Without a handler some
-// devices end the process.
+// Called when an endpoint has failed. From then on UCX refuses what is sent to it, which is lost
+// and counted. Without a handler some devices end the process.
 void UcxSender::on_failure(void*, ucp_ep_h, ucs_status_t) {}
 
 // UCX asks for a datagram when the device has room for it, and once only.
@@ -169,14 +169,6 @@ void UcxSender::finish(void*) {}
 void UcxSender::drain(Duration timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (blocked() && std::chrono::steady_clock::now() < until) receiver_.progress();
-}
-
-void UcxSender::add_to(TransportCounters& counters) const {
-  counters.datagrams_sent = counters_.datagrams_sent;
-  counters.bytes_sent = counters_.bytes_sent;
-  counters.send_calls = counters_.send_calls;
-  counters.send_errors = counters_.send_errors;
-  counters.datagrams_copied = counters_.datagrams_copied;
 }
 
 }  // namespace leeway::transport

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "transport/train_limits.h"
 #include "transport/ucx/address.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/report.h"
@@ -13,18 +14,13 @@
 namespace leeway::transport {
 namespace {
 
-// The limits of the UDP transport, so that trains look the same everywhere.
-constexpr std::size_t kTrainDatagramsMax = 64;
-constexpr std::size_t kTrainBytesMax = 65507;
-constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
-
 // Bytes that all senders together may have in flight to a rank; nothing is dropped unless the rank
 // stops. Half of the capacity of its queue of 64 messages in shared memory. An all-reduce of 16 MiB
 // between 8 ranks takes 39.2 ms with half a MiB, 33.5 with one, 35.7 with two (4 ranks: 14.4, 14.0,
 // 13.9).
 constexpr std::size_t kReceiveBytes = 1u << 20;
 
-// Interval at which UCX is asked where it can neither sleep nor do anything.
+// Pause before UCX is asked again when it can neither sleep nor do anything.
 constexpr Duration kNap = std::chrono::microseconds(100);
 
 // Longest sleep. Not every sleeper is woken (ucx_transport.h).
@@ -106,15 +102,8 @@ void UcxTransport::wait(Duration timeout) {
   }
 }
 
-TransportCounters UcxTransport::counters() const {
-  TransportCounters counters;
-  sender_.add_to(counters);
-  receiver_.add_to(counters);
-  return counters;
-}
-
-// Memory and reliable connections check what they carry (ECC, ICRC); TCP's 16 bits are no checksum
-// for gigabytes.
+// Returns true unless TCP connects this rank to another: memory and reliable connections check what
+// they carry (ECC, ICRC), and TCP's 16 bits are no checksum for gigabytes.
 bool UcxTransport::keeps_intact(Rank self) const {
   const auto is_tcp = [](const std::string& lane) { return lane.starts_with("tcp/"); };
   for (Rank peer = 0; peer < sender_.endpoints().size(); ++peer) {

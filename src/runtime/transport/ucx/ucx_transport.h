@@ -3,7 +3,7 @@
 //   auto ucx = UcxTransport::open(options);       // then tell the peers ucx->local_address()
 //   ucx->set_peers(addresses_by_rank, own_rank);  // then send and receive
 //
-// Reliable has a bound: what a dead or stopped peer does not take is dropped in the end.
+// The reliability has a bound: what a dead or stopped peer does not take is dropped in the end.
 //
 // wait() sleeps for a millisecond at most. UCX wakes the receiver of a message in shared memory
 // through a socket of the network namespace. Ranks that share memory and no network namespace are
@@ -30,8 +30,8 @@ struct UcxOptions {
 
 class UcxTransport final : public DatagramTransport {
  public:
-  // Longest local_address(). On a host with so many devices that it is longer, the user names some
-  // in UCX_NET_DEVICES.
+  // Longest local_address(). On a host with more devices than fit, the user names some in
+  // UCX_NET_DEVICES.
   static constexpr std::size_t kAddressBytesMax = 4096;
 
   static Result<std::unique_ptr<UcxTransport>> open(const UcxOptions& options);
@@ -41,9 +41,9 @@ class UcxTransport final : public DatagramTransport {
   // Opaque: where peers reach this rank and which UCX it is.
   const std::vector<std::byte>& local_address() const { return local_; }
 
-  // Before the first send(). `by_rank` has the local_address() of every rank, this one, `self`,
-  // included. Damaged addresses and those of another version of UCX are refused; UCX trusts what is
-  // inside.
+  // Call it before the first send(). `by_rank` has the local_address() of every rank, this one,
+  // `self`, included. Damaged addresses and those of another version of UCX are refused; UCX trusts
+  // what is inside.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self);
 
   std::string_view name() const override { return "ucx"; }
@@ -52,16 +52,17 @@ class UcxTransport final : public DatagramTransport {
   std::size_t receive(std::span<Received> out) override;
   void wait(Duration timeout) override;
   void wake() override { waiter_.wake(); }
-  TransportCounters counters() const override;
+  TransportCounters counters() const override { return counters_; }
 
  private:
-  UcxTransport() : sender_(receiver_) {}
+  UcxTransport() : receiver_(counters_), sender_(receiver_, counters_) {}
   bool keeps_intact(Rank self) const;
 
   TransportLimits limits_;
+  TransportCounters counters_;  // of the receiver and the sender
   UcxReceiver receiver_;
   UcxSender sender_;
-  UcxWorker worker_;  // when it goes, it still tells the sender what was not sent
+  UcxWorker worker_;  // destroyed before the sender, which its callbacks use
   Waiter waiter_;
   std::vector<std::byte> local_;
 };

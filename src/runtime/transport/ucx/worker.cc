@@ -22,21 +22,21 @@ namespace leeway::transport {
 namespace {
 
 constexpr UcxSetting kSettings[] = {
-    // Caches of registered memory hook into malloc() and munmap() of the whole process. We need
-    // none: everything goes eagerly, through UCX's own buffers.
+    // Caches of registered memory hook into malloc() and munmap() of the whole process. They are
+    // not needed, because everything goes eagerly, through UCX's own buffers.
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // The size of a datagram in one piece (like UCX's own size, a cache line more than a power of
-    // two), and the number of pieces that are mapped at a time: 2 MiB. 4 times UCX's own 8,256
-    // bytes: an all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory,
-    // 0.72 over TCP.
+    // Segments that hold a datagram in one piece (a cache line more than a power of two, as UCX's
+    // own 8,256 bytes), and the number of them that are mapped at a time: 2 MiB. At 4 times UCX's
+    // size an all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72
+    // over TCP.
     {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
 };
 
-// UCX ends the process where a worker gets no descriptor. One takes about 30, more with several
+// UCX ends the process if a worker gets no descriptor. A worker takes about 30, more with several
 // devices.
 Status check_descriptors() {
   constexpr rlim_t kFreeMin = 64;
@@ -64,8 +64,8 @@ Status check_file_size() {
                        static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-// A worker starts a thread and asserts that it has it. kFreeMin threads must be free, as other
-// ranks of this process and this user take some meanwhile.
+// Tries whether kFreeMin more threads can start. A worker starts one, and UCX ends the process if
+// that fails. Other ranks of this process and user may take some meanwhile.
 Status check_threads() {
   constexpr int kFreeMin = 8;
   std::latch counted(1);
@@ -80,11 +80,13 @@ Status check_threads() {
   return status;
 }
 
-// Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
-// and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
+// Fits into segments of UCX's own size: 8,256 bytes for shared memory and reliable connections,
+// 8,192 for TCP, datagrams and self. Reliable connections keep thousands of segments in registered
+// memory, so theirs are not made larger.
 constexpr std::size_t kUsualDatagramBytes = 8128;
 
-// Returns true if the segments of every transport that may carry messages between ranks are ours.
+// Returns true if every transport that may carry messages between ranks has the segment size of
+// kSettings.
 bool segments_are_ours(const std::vector<std::string>& resources) {
   constexpr std::string_view kOurs[] = {"posix/", "sysv/", "tcp/"};
   constexpr std::string_view kNoMessages[] = {"self/", "cma/", "knem/"};
@@ -100,7 +102,7 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 }  // namespace
 
 Status UcxWorker::open() {
-  // keeps descriptors and threads that were counted as free from being taken meanwhile
+  // Keeps other workers from taking the descriptors and threads that were counted as free
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   if (Status status = check_descriptors(); !status.ok()) return status;

@@ -47,7 +47,7 @@ asio::ip::address listed_form(const asio::ip::address& address) {
   return address;
 }
 
-Result<std::size_t> mtu_of(const char* interface) {
+Result<std::size_t> mtu_of(const std::string& interface) {
   asio::io_context context;
   asio::ip::udp::socket socket(context);
   std::error_code error;
@@ -59,9 +59,9 @@ Result<std::size_t> mtu_of(const char* interface) {
                          descriptor_hint(error.value()));
   }
   ifreq request{};
-  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
   if (ioctl(socket.native_handle(), SIOCGIFMTU, &request) != 0) {
-    return Status::error(StatusCode::kUnavailable, "MTU of interface %s: %s", interface,
+    return Status::error(StatusCode::kUnavailable, "MTU of interface %s: %s", interface.c_str(),
                          std::strerror(errno));
   }
   return static_cast<std::size_t>(request.ifr_mtu);
@@ -111,12 +111,7 @@ std::optional<UdpAddress> udp_address(const NetworkAddress& address,
   return UdpAddress(asio::ip::make_address_v4(asio::ip::v4_mapped, v6), address.port);
 }
 
-std::size_t header_bytes(const asio::ip::address& address) {
-  return address.is_v4() ? 20 + 8 : 40 + 8;
-}
-
-Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback) {
-  if (local.is_unspecified()) return payload_of(kEthernetMtu, local, loopback);
+Result<std::string> interface_with(const asio::ip::address& local) {
   const asio::ip::address wanted = listed_form(local);
   const InterfaceList interfaces = list_interfaces();
   if (interfaces == nullptr) {
@@ -125,13 +120,23 @@ Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback
                          descriptor_hint(errno));
   }
   for (const ifaddrs* at = interfaces.get(); at != nullptr; at = at->ifa_next) {
-    if (!carries(*at, wanted)) continue;
-    Result<std::size_t> mtu = mtu_of(at->ifa_name);
-    if (!mtu.ok()) return mtu.status();
-    return payload_of(*mtu, local, loopback);
+    if (carries(*at, wanted)) return std::string(at->ifa_name);
   }
   return Status::error(StatusCode::kInvalidArgument, "no interface of this host has the address %s",
                        local.to_string().c_str());
+}
+
+std::size_t header_bytes(const asio::ip::address& address) {
+  return address.is_v4() ? 20 + 8 : 40 + 8;
+}
+
+Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback) {
+  if (local.is_unspecified()) return payload_of(kEthernetMtu, local, loopback);
+  const auto interface = interface_with(local);
+  if (!interface.ok()) return interface.status();
+  const auto mtu = mtu_of(*interface);
+  if (!mtu.ok()) return mtu.status();
+  return payload_of(*mtu, local, loopback);
 }
 
 std::optional<asio::ip::address> first_network_address() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/network_address.h"
 #include "leeway/status.h"
@@ -15,11 +16,18 @@ namespace leeway::transport {
 
 using UdpAddress = asio::ip::udp::endpoint;
 
-// Convert an address for rooms without sockets, and back. udp_address() returns nullopt if a socket
-// of that protocol cannot send there.
+// Convert to and from the form of addresses for rooms without sockets. udp_address() returns
+// nullopt if a socket of `protocol` cannot send to the address.
 NetworkAddress network_address(const UdpAddress& address);
 NetworkAddress network_address(const sockaddr_storage& address);
 std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio::ip::udp& protocol);
+
+// Returns the name of the interface that carries this address of the host, or says why there is
+// none.
+Result<std::string> interface_with(const asio::ip::address& local);
+inline bool is_own_address(const asio::ip::address& address) {
+  return interface_with(address).ok();
+}
 
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);
@@ -27,10 +35,10 @@ std::size_t header_bytes(const asio::ip::address& address);
 // How loopback is treated: as a host's own memory, or as a network that somebody simulates on it.
 enum class Loopback : std::uint8_t { memory, network };
 
-// Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the
-// address, less headers, but no more than a jumbo frame of 9,000 bytes. Loopback's 65,536 become
-// that, too, or as memory kNearDatagramBytes (README.md, "Datagram size"). The unspecified address
-// has no interface; Ethernet's 1,500 is assumed for it.
+// Returns the largest UDP payload that leaves `local` unfragmented: the MTU of the interface that
+// has the address, at most a jumbo frame of 9,000 bytes, less headers. Loopback's MTU of 65,536
+// counts as 9,000, too; as Loopback::memory it gives kNearDatagramBytes (README.md). The
+// unspecified address has no interface, so Ethernet's 1,500 is assumed for it.
 Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback);
 
 // Returns the local address from which the kernel would send to `remote`. Nothing is sent.

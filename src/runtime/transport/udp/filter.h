@@ -39,12 +39,13 @@ class ReceiveDrops {
   ReceiveDrops& operator=(const ReceiveDrops&) = delete;
 
   // `backlog`: an upper bound on the kernel's memory for datagrams that were read since the last
-  // call without the queue being empty in between. As long as these and the datagrams that wait now
-  // do not fill the buffer, other sockets' overflows are not taken for this socket's.
+  // call without the queue being empty in between. If these and the datagrams that wait now take
+  // less than half of the buffer, it was never full, and all new drops count as filtered.
   Counted count(std::uint64_t backlog);
 
-  // Splits `drops` further drops at this socket, while all sockets of the network namespace
-  // overflowed `overflows` times more: at most `overflows` of them found this socket's buffer full.
+  // Splits `drops` new drops at this socket. `overflows`: how often all sockets of the network
+  // namespace together found their buffers full meanwhile. At most that many of `drops` count as
+  // overflows.
   static Counted split(std::uint64_t drops, std::uint64_t overflows);
 
  private:

@@ -1,12 +1,8 @@
 #include "transport/udp/multicast.h"
 
-#include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 
 #include <asio/ip/multicast.hpp>
-#include <cstring>
-#include <memory>
 
 namespace leeway::transport {
 namespace {
@@ -16,17 +12,8 @@ namespace multicast = asio::ip::multicast;
 // Returns the index of the interface that carries an IPv6 address, or 0 (the system's choice) if
 // there is none.
 unsigned interface_of(const asio::ip::address_v6& local) {
-  ifaddrs* raw = nullptr;
-  if (getifaddrs(&raw) != 0) return 0;
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list(raw, &freeifaddrs);
-  const auto bytes = local.to_bytes();
-  for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET6) continue;
-    const auto* address = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
-    if (std::memcmp(&address->sin6_addr, bytes.data(), bytes.size()) == 0)
-      return if_nametoindex(entry->ifa_name);
-  }
-  return 0;
+  const auto name = interface_with(local);
+  return name.ok() ? if_nametoindex(name->c_str()) : 0;
 }
 
 void join(asio::ip::udp::socket& hearing, const asio::ip::address& group,

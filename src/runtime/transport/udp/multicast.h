@@ -15,8 +15,9 @@ inline constexpr int kMulticastHops = 16;
 
 // Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the
 // group on the interface that carries `local`, and makes `sending` send to groups through that
-// interface, to ranks of this host as well. Returns kUnavailable with the group, the interface's
-// address and the call that the system refused.
+// interface, to ranks of this host as well. Returns kInvalidArgument if `group` is no multicast
+// address of `local`'s family, and kUnavailable if the system refuses. Errors name the group and
+// the address.
 Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing,
                                             asio::ip::udp::socket& sending, const UdpAddress& group,
                                             const asio::ip::address& local,

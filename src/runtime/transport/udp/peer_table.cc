@@ -8,25 +8,19 @@
 
 namespace leeway::transport {
 
-PeerTable::Key PeerTable::key_of(const sockaddr_storage& address) {
+PeerTable::Key PeerTable::key_of(const sockaddr* address) {
   Key key;
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+  if (address->sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(*address);
     key.low = (std::uint64_t{0xFFFF} << 32) | v4.sin_addr.s_addr;
     key.port = v4.sin_port;
-  } else if (address.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  } else if (address->sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(*address);
     std::memcpy(&key.high, &v6.sin6_addr, 8);
     std::memcpy(&key.low, reinterpret_cast<const std::byte*>(&v6.sin6_addr) + 8, 8);
     key.port = v6.sin6_port;
   }
   return key;
-}
-
-PeerTable::Key PeerTable::key_of(const UdpAddress& address) {
-  sockaddr_storage raw{};
-  std::memcpy(&raw, address.data(), address.size());
-  return key_of(raw);
 }
 
 std::size_t PeerTable::home_of(const Key& key) const {
@@ -56,7 +50,7 @@ Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
       return Status::error(StatusCode::kMismatch, "rank 0 and rank %zu differ in address family",
                            rank);
     }
-    const Key key = key_of(by_rank[rank]);
+    const Key key = key_of(by_rank[rank].data());
     Slot& slot = fresh.slots_[fresh.probe(key)];
     if (slot.rank != kNoRank) {
       return Status::error(StatusCode::kMismatch,
@@ -90,9 +84,10 @@ Status PeerTable::meet(Rank peer, const UdpAddress& address) {
 }
 
 void PeerTable::insert(Rank peer, const UdpAddress& address) {
-  Slot& slot = slots_[probe(key_of(address))];
+  const Key key = key_of(address.data());
+  Slot& slot = slots_[probe(key)];
   used_ += slot.rank == kNoRank;
-  slot = {key_of(address), peer};
+  slot = {key, peer};
 }
 
 // Rare. The table is filled anew, so that the old address does not stay in it.
@@ -112,7 +107,8 @@ void PeerTable::grow() {
 }
 
 Rank PeerTable::find(const sockaddr_storage& address) const {
-  return slots_.empty() ? kNoRank : slots_[probe(key_of(address))].rank;
+  const auto* const raw = reinterpret_cast<const sockaddr*>(&address);
+  return slots_.empty() ? kNoRank : slots_[probe(key_of(raw))].rank;
 }
 
 }  // namespace leeway::transport

@@ -21,8 +21,9 @@ constexpr std::size_t kCacheLine = 64;
 // empty-handed, so that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
-// Bound on the memory that the kernel accounts for a message: a page in addition to each datagram.
-// A coalesced message has datagrams of at least 512 bytes.
+// Bound on the memory that the kernel accounts for a message: its bytes, and a page for each
+// datagram. Datagrams of a coalesced message have at least 512 bytes, so their pages are at most 8
+// times the bytes.
 constexpr std::uint64_t kMemoryOfMessage = 4096;
 constexpr std::uint64_t kMemoryPerByte = 9;
 
@@ -30,8 +31,8 @@ constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// What the kernel says about a message in addition to its bytes. If it gives no segment size, the
-// message is one datagram; all datagrams of a coalesced message have one mark.
+// The kernel's notes about a message. Without a segment size the message is one datagram. All
+// datagrams of a coalesced message have one mark.
 struct Notes {
   std::size_t segment = 0;
   Ecn ecn = Ecn::none;
@@ -60,12 +61,13 @@ Notes notes_of(const mmsghdr& message) {
 }  // namespace
 
 UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes,
-                         const PeerTable& peers, ReceiveCall receive_call, Rank own)
+                         const PeerTable& peers, TransportCounters& counters,
+                         ReceiveCall receive_call, Rank own)
     : socket_(socket),
       peers_(peers),
+      counters_(counters),
       receive_call_(receive_call),
       own_(own),
-      coalescing_(coalescing),
       datagram_bytes_(datagram_bytes),
       buffer_bytes_(coalescing ? kCoalescedBytes : round_up(datagram_bytes)),
       buffers_(coalescing ? kCoalescedBuffers : kPlainBuffers),
@@ -104,7 +106,7 @@ bool UdpReceiver::refill() {
     messages_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
     messages_[i].msg_hdr.msg_controllen = sizeof(controls_[i].bytes);
   }
-  ++receive_calls_;
+  ++counters_.receive_calls;
   const int count = receive_call_(socket_, messages_.data(), static_cast<unsigned>(buffers_),
                                   MSG_DONTWAIT, nullptr);
   current_ = 0;
@@ -125,14 +127,14 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
         const std::size_t bytes = std::min(segment_, total - offset_);
         out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}, ecn_};
         offset_ += bytes;
-        bytes_received_ += bytes;
+        counters_.bytes_received += bytes;
       } while (offset_ < total && filled < out.size());
       if (offset_ < total) break;
     }
     open_ = false;
     ++current_;
   }
-  datagrams_received_ += filled;
+  counters_.datagrams_received += filled;
   return filled;
 }
 
@@ -146,27 +148,19 @@ bool UdpReceiver::open_message() {
       std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
   from_ = peers_.find(names_[current_]);
   if (from_ == kNoRank && !shows_strangers_) {
-    from_strangers_ += datagrams;
+    counters_.from_strangers += datagrams;
     stranger_ = names_[current_];
     return false;
   }
   if (from_ == own_ && own_ != kNoRank) return false;
   if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 ||
       std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
-    oversized_ += datagrams;
+    counters_.oversized += datagrams;
     return false;
   }
   offset_ = 0;
   open_ = true;
   return true;
-}
-
-void UdpReceiver::add_to(TransportCounters& counters) const {
-  counters.datagrams_received += datagrams_received_;
-  counters.bytes_received += bytes_received_;
-  counters.receive_calls += receive_calls_;
-  counters.from_strangers += from_strangers_;
-  counters.oversized += oversized_;
 }
 
 }  // namespace leeway::transport

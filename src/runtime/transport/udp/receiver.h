@@ -24,9 +24,11 @@ class UdpReceiver {
                               timespec* timeout);
 
   // Datagrams larger than `datagram_bytes` are dropped and counted. Those of `own` are multicast
-  // that came back: they are dropped and not counted. Tests replace `receive_call`, ::recvmmsg.
+  // that came back: they are dropped and not counted. Counts its work in `counters`. Tests replace
+  // `receive_call`, ::recvmmsg.
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
-              ReceiveCall receive_call = &::recvmmsg, Rank own = kNoRank);
+              TransportCounters& counters, ReceiveCall receive_call = &::recvmmsg,
+              Rank own = kNoRank);
 
   // From now on datagrams of unknown addresses are handed out, as those of kNoRank.
   void show_strangers() { shows_strangers_ = true; }
@@ -46,12 +48,9 @@ class UdpReceiver {
   // out.
   bool pending() const { return current_ < arrived_; }
 
-  // Returns a bound on the kernel's memory that the socket's queue took since the last call, for
-  // messages read one batch after the other, without the queue being empty in between.
+  // Returns a bound on the kernel memory that the socket's queue took at a time since the last
+  // call. It adds up messages that were read in batches without finding the queue empty.
   std::uint64_t take_backlog();
-
-  bool coalescing() const { return coalescing_; }
-  void add_to(TransportCounters& counters) const;
 
  private:
   struct alignas(cmsghdr) Control {
@@ -65,9 +64,9 @@ class UdpReceiver {
 
   const int socket_;
   const PeerTable& peers_;
+  TransportCounters& counters_;
   const ReceiveCall receive_call_;
   const Rank own_;
-  const bool coalescing_;
   bool shows_strangers_ = false;
   const std::size_t datagram_bytes_;
   const std::size_t buffer_bytes_;
@@ -91,12 +90,7 @@ class UdpReceiver {
   std::uint64_t backlog_ = 0;  // since the queue was empty
   std::uint64_t backlog_max_ = 0;
 
-  std::uint64_t datagrams_received_ = 0;
-  std::uint64_t bytes_received_ = 0;
-  std::uint64_t receive_calls_ = 0;
-  std::uint64_t from_strangers_ = 0;
-  sockaddr_storage stranger_{};
-  std::uint64_t oversized_ = 0;
+  sockaddr_storage stranger_{};  // the latest unknown sender
 };
 
 }  // namespace leeway::transport

@@ -8,6 +8,7 @@
 
 #include "base/contracts.h"
 #include "transport/slice_cursor.h"
+#include "transport/train_limits.h"
 
 namespace leeway::transport {
 namespace {
@@ -19,6 +20,11 @@ iovec piece(const std::byte* data, std::size_t bytes) {
   return {const_cast<std::byte*>(data), bytes};
 }
 
+// Returns the entry of this peer, or the list's end.
+auto entry_of(auto& list, Rank to) {
+  return std::find_if(list.begin(), list.end(), [to](const auto& one) { return one.to == to; });
+}
+
 bool may_mean_no_segmentation(int error) {
   return error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP ||
          error == ENOPROTOOPT;
@@ -26,9 +32,11 @@ bool may_mean_no_segmentation(int error) {
 
 }  // namespace
 
-UdpSender::UdpSender(int socket, bool use_segmentation, const PeerTable& peers, SendCall send_call)
+UdpSender::UdpSender(int socket, bool use_segmentation, const PeerTable& peers,
+                     TransportCounters& counters, SendCall send_call)
     : socket_(socket),
       peers_(peers),
+      counters_(counters),
       send_call_(send_call),
       segmentation_(use_segmentation),
       messages_(std::max(kTrainsPerCall, kTrainDatagramsMax)),
@@ -64,7 +72,7 @@ bool UdpSender::flush() {
 
 std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   const std::size_t count = lay_out_trains(trains);
-  ++send_calls_;
+  ++counters_.send_calls;
   const int sent =
       send_call_(socket_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
   if (sent <= 0) {
@@ -79,15 +87,16 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   return static_cast<std::size_t>(sent);
 }
 
-// A device or a route that cannot segment tells only now; the system gives the same error for
-// datagrams that are too long. To find out which it is, the train's datagrams are sent one by one.
-// Only if one of them goes out, trains to this peer, and to no other, are sent datagram by datagram
-// from now on.
+// A device or a route that cannot segment refuses only when a train is sent, with the same error as
+// for datagrams that are too long. To find out which it is, the train's datagrams are sent one by
+// one. Only if they go out are trains to this peer, and to no other, sent datagram by datagram from
+// now on.
 std::size_t UdpSender::send_refused(const Train& train) {
-  const std::uint64_t sent_before = datagrams_sent_;
-  const std::uint64_t errors_before = send_errors_;
+  const std::uint64_t sent_before = counters_.datagrams_sent;
+  const std::uint64_t errors_before = counters_.send_errors;
   const std::size_t taken = send_by_datagram(train);
-  if (datagrams_sent_ > sent_before && send_errors_ == errors_before) plain_.push_back(train.to);
+  if (counters_.datagrams_sent > sent_before && counters_.send_errors == errors_before)
+    plain_.push_back(train.to);
   return taken;
 }
 
@@ -104,7 +113,7 @@ std::size_t UdpSender::send_datagrams(const Train& train) {
   const std::size_t count = lay_out_datagrams(train);
   std::size_t done = 0;
   while (done < count && !blocked_) {
-    ++send_calls_;
+    ++counters_.send_calls;
     const int sent = send_call_(socket_, messages_.data() + done,
                                 static_cast<unsigned>(count - done), MSG_DONTWAIT);
     if (sent <= 0) {
@@ -192,20 +201,18 @@ UdpSender::Outcome UdpSender::judge(int error, Rank to) {
     blocked_ = true;
     return Outcome::full;
   }
-  ++send_errors_;
-  const auto known = std::find_if(errors_.begin(), errors_.end(),
-                                  [to](const SendRefusals& one) { return one.to == to; });
+  ++counters_.send_errors;
+  auto known = entry_of(errors_, to);
+  if (known == errors_.end()) known = errors_.insert(known, {.to = to});
   last_error_ = static_cast<std::size_t>(known - errors_.begin());
-  if (known == errors_.end()) errors_.push_back({.to = to});
-  ++errors_[last_error_].count;
-  errors_[last_error_].error = error;
-  errors_[last_error_].at = network_address(peers_.address_of(to));
+  ++known->count;
+  known->error = error;
+  known->at = network_address(peers_.address_of(to));
   return Outcome::lost;
 }
 
 SendRefusals UdpSender::refusals_to(Rank peer) const {
-  const auto known = std::find_if(errors_.begin(), errors_.end(),
-                                  [peer](const SendRefusals& one) { return one.to == peer; });
+  const auto known = entry_of(errors_, peer);
   return known == errors_.end() ? SendRefusals{.to = peer} : *known;
 }
 
@@ -214,8 +221,7 @@ SendRefusals UdpSender::last_refusals() const {
 }
 
 void UdpSender::note_refusal(Rank to, std::size_t bytes) {
-  const auto known = std::find_if(refusals_.begin(), refusals_.end(),
-                                  [to](const LengthRefusal& one) { return one.to == to; });
+  const auto known = entry_of(refusals_, to);
   known == refusals_.end() ? refusals_.push_back({to, bytes}) : void(known->bytes = bytes);
 }
 
@@ -227,15 +233,8 @@ std::optional<LengthRefusal> UdpSender::take_refusal() {
 }
 
 void UdpSender::count_sent(std::size_t datagrams, std::size_t bytes) {
-  datagrams_sent_ += datagrams;
-  bytes_sent_ += bytes;
-}
-
-void UdpSender::add_to(TransportCounters& counters) const {
-  counters.datagrams_sent += datagrams_sent_;
-  counters.bytes_sent += bytes_sent_;
-  counters.send_calls += send_calls_;
-  counters.send_errors += send_errors_;
+  counters_.datagrams_sent += datagrams;
+  counters_.bytes_sent += bytes;
 }
 
 }  // namespace leeway::transport

@@ -17,26 +17,17 @@
 #include <vector>
 
 #include "leeway/transport.h"
-#include "transport/length_refusals.h"
 #include "transport/udp/peer_table.h"
 #include "transport/whereabouts.h"
 
 namespace leeway::transport {
 
-// Most segments of one UDP_SEGMENT message: UDP_MAX_SEGMENTS of kernels before 6.9 (128 since).
-inline constexpr std::size_t kTrainDatagramsMax = 64;
-// Largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
-inline constexpr std::size_t kTrainBytesMax = 65507;
-// A header and a payload for each datagram, and as much again for callers that gather from more
-// places.
-inline constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
-
 class UdpSender {
  public:
   using SendCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags);
 
-  // Tests replace `send_call`, ::sendmmsg.
-  UdpSender(int socket, bool use_segmentation, const PeerTable& peers,
+  // Counts its work in `counters`. Tests replace `send_call`, ::sendmmsg.
+  UdpSender(int socket, bool use_segmentation, const PeerTable& peers, TransportCounters& counters,
             SendCall send_call = &::sendmmsg);
 
   // The same as DatagramTransport::send().
@@ -55,12 +46,10 @@ class UdpSender {
   bool is_plain(Rank to) const {
     return !plain_.empty() && std::find(plain_.begin(), plain_.end(), to) != plain_.end();
   }
-  // See LengthRefusals.
-  std::optional<LengthRefusal> take_refusal();
   // See Whereabouts.
+  std::optional<LengthRefusal> take_refusal();
   SendRefusals refusals_to(Rank peer) const;
   SendRefusals last_refusals() const;
-  void add_to(TransportCounters& counters) const;
 
  private:
   enum class Outcome { retry, full, lost };
@@ -83,6 +72,7 @@ class UdpSender {
 
   const int socket_;
   const PeerTable& peers_;
+  TransportCounters& counters_;
   const SendCall send_call_;
   const bool segmentation_;
   bool blocked_ = false;
@@ -95,18 +85,13 @@ class UdpSender {
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once
   std::vector<iovec> pieces_;
 
-  // Rest of a train of which the system took some datagrams before it was full. Only used without
-  // UDP_SEGMENT.
+  // Rest of a train that goes datagram by datagram, of which the system took some before it was
+  // full.
   std::vector<std::byte> rest_;
   std::size_t rest_offset_ = 0;
   std::size_t rest_end_ = 0;
   std::size_t rest_segment_ = 0;
   Rank rest_to_ = kNoRank;
-
-  std::uint64_t datagrams_sent_ = 0;
-  std::uint64_t bytes_sent_ = 0;
-  std::uint64_t send_calls_ = 0;
-  std::uint64_t send_errors_ = 0;
 };
 
 }  // namespace leeway::transport

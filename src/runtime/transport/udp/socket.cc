@@ -47,8 +47,8 @@ void forbid_fragments(int socket, bool v6) {
   }
 }
 
-// The socket reads marks that queues on the way have set even if it allows none itself: senders
-// that slow down for them may be elsewhere.
+// The socket reads the marks that queues on the way have set, even if it allows none on its own
+// datagrams: those of other ranks may be marked.
 void read_marks(int socket, bool v6) {
   set_option(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
 }
@@ -93,9 +93,9 @@ void allow_marks(asio::ip::udp::socket& socket, bool v6) {
 }
 
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes) {
-  // The kernel charges a single datagram its buffer, rounded up to a power of two by the allocator,
-  // and about 0.3 KiB of bookkeeping around it and 0.25 KiB for its descriptor; drivers that give a
-  // page to each frame are no worse.
+  // The kernel charges a datagram that arrives alone for its descriptor and its buffer. The buffer
+  // has 384 bytes of bookkeeping around the datagram, and is rounded up to a power of two. Some
+  // drivers give a page to each frame, so a page is the least.
   constexpr std::size_t kAround = 320 + 64;
   constexpr std::size_t kDescriptor = 256;
   constexpr std::size_t kPage = 4096;

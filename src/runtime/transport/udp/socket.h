@@ -18,8 +18,8 @@ struct UdpSocketRequest {
   bool shared = false;
 };
 
-// The properties of the socket that was opened. Buffer sizes are in the kernel's own account, which
-// charges every datagram for its bookkeeping.
+// The properties of the socket that was opened. Buffer sizes are as the kernel accounts them: it
+// charges every datagram for its bookkeeping, too.
 struct UdpSocketGrant {
   bool segmentation = false;
   bool coalescing = false;
@@ -33,8 +33,8 @@ struct UdpSocketGrant {
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
 
-// From now on queues may mark this socket's datagrams instead of dropping them (ECT(0)). Only for
-// senders that slow down for marks.
+// Sends this socket's datagrams with ECT(0) from now on, so queues may mark them instead of
+// dropping them. Only for senders that slow down for marks.
 void allow_marks(asio::ip::udp::socket& socket, bool v6);
 
 // Returns the payload bytes in datagrams of `datagram_bytes` that certainly fit into a receive

@@ -9,6 +9,7 @@
 
 #include "base/fork.h"
 #include "base/limits.h"
+#include "transport/train_limits.h"
 #include "transport/udp/multicast.h"
 
 namespace leeway::transport {
@@ -97,10 +98,11 @@ UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& opt
       local_(opened_->local),
       limits_(limits_of(grant_, datagram_bytes)),
       loopback_limits_(limits_),
-      sender_(opened_->socket.native_handle(), grant_.segmentation, peers_),
-      receiver_(opened_->socket.native_handle(), grant_.coalescing, datagram_bytes, peers_),
-      filtered_(filter(opened_->socket.native_handle(), options)),
-      drops_(opened_->socket.native_handle(), local_.address().is_v6(), filtered_) {
+      sender_(opened_->socket.native_handle(), grant_.segmentation, peers_, counters_),
+      receiver_(opened_->socket.native_handle(), grant_.coalescing, datagram_bytes, peers_,
+                counters_),
+      drops_(opened_->socket.native_handle(), local_.address().is_v6(),
+             filter(opened_->socket.native_handle(), options)) {
   loopback_limits_.intact = true;
 }
 
@@ -151,7 +153,7 @@ Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
   opened_->group_kept = KeptFromChildren(handle);
   waiter_.also_watch(handle);
   group_receiver_ = std::make_unique<UdpReceiver>(
-      handle, grant->coalescing, limits_.datagram_bytes_max, peers_, &::recvmmsg, self);
+      handle, grant->coalescing, limits_.datagram_bytes_max, peers_, counters_, &::recvmmsg, self);
   peers_.set_group(group);
   limits_.multicast = true;
   return {};
@@ -175,14 +177,11 @@ void UdpTransport::wait(Duration timeout) {
 }
 
 TransportCounters UdpTransport::counters() const {
-  TransportCounters counters;
-  sender_.add_to(counters);
-  receiver_.add_to(counters);
+  TransportCounters counters = counters_;
   const ReceiveDrops::Counted drops = drops_.count(receiver_.take_backlog());
   counters.kernel_drops = drops.overflows;
   counters.junk = drops.filtered;
   if (group_receiver_ != nullptr) {
-    group_receiver_->add_to(counters);
     counters.kernel_drops +=
         ReceiveDrops(opened_->group.native_handle(), false, false).count(0).overflows;
   }

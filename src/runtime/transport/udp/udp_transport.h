@@ -1,6 +1,6 @@
 // Datagrams over one unconnected UDP socket. Linux.
 //
-// Asio opens the socket and speaks addresses; the data path uses its handle with sendmmsg() and
+// Asio opens the socket and handles addresses. The data path uses its handle with sendmmsg() and
 // recvmmsg() directly, with segmentation offload (UDP_SEGMENT, UDP_GRO) where the kernel has it.
 // Use:
 //   auto udp = UdpTransport::open(options);  // then tell the peers udp->local_address()
@@ -15,7 +15,6 @@
 #include <string_view>
 
 #include "leeway/transport.h"
-#include "transport/length_refusals.h"
 #include "transport/udp/address.h"
 #include "transport/udp/filter.h"
 #include "transport/udp/peer_table.h"
@@ -41,7 +40,7 @@ struct UdpOptions {
   std::optional<std::uint32_t> sealed_tag_base;
 };
 
-class UdpTransport final : public DatagramTransport, public Whereabouts, public LengthRefusals {
+class UdpTransport final : public DatagramTransport, public Whereabouts {
  public:
   static Result<std::unique_ptr<UdpTransport>> open(const UdpOptions& options);
 
@@ -50,9 +49,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   // The address where peers reach this rank. If the bind address is unspecified, only the port has
   // a meaning.
   const UdpAddress& local_address() const { return local_; }
-  const UdpSocketGrant& grant() const { return grant_; }
 
-  // From now on queues may mark datagrams of this socket instead of dropping them (ECT(0)). Only
+  // Sends datagrams with ECT(0) from now on, so queues may mark them instead of dropping them. Only
   // for senders that slow down for marks. Any thread.
   void allow_marks();
 
@@ -71,6 +69,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   bool send_to(const NetworkAddress& to, ByteSpan datagram) override;
   SendRefusals refusals_to(Rank peer) const override { return sender_.refusals_to(peer); }
   SendRefusals last_refusals() const override { return sender_.last_refusals(); }
+  std::optional<LengthRefusal> take_refusal() override { return sender_.take_refusal(); }
   NetworkAddress last_stranger() const override {
     return network_address(receiver_.last_stranger());
   }
@@ -81,13 +80,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   // group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
-  std::optional<LengthRefusal> take_refusal() override { return sender_.take_refusal(); }
-
   // Returns true if trains go out as one message, except those to peers whose route refuses.
   bool segmentation() const { return sender_.segmentation(); }
-  bool coalescing() const { return receiver_.coalescing(); }
-  // Returns true if the kernel drops junk datagrams.
-  bool filtered() const { return filtered_; }
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
@@ -111,12 +105,12 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   TransportLimits limits_;
   TransportLimits loopback_limits_;
   PeerTable peers_;
+  TransportCounters counters_;  // of the sender and the receivers
   UdpSender sender_;
-  mutable UdpReceiver receiver_;  // counters() asks for the drops since the last time
-  const bool filtered_;
+  mutable UdpReceiver receiver_;  // counters() takes its backlog
   mutable ReceiveDrops drops_;
   std::unique_ptr<UdpReceiver> group_receiver_;  // present if a multicast group was joined
-  // Receive() reads the group's socket first next time.
+  // The last receive() read the group's socket first; the next one reads it second.
   bool group_first_ = false;
   Waiter waiter_;
 };

@@ -1,6 +1,5 @@
 #include "transport/verbs/address.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace leeway::transport {
@@ -39,21 +38,9 @@ bool plausible(const VerbsAddress& address) {
 }  // namespace
 
 Gid gid_of(const asio::ip::address& address) {
-  const asio::ip::address_v6 v6 =
-      address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4())
-                      : address.to_v6();
-  const auto bytes = v6.to_bytes();
-  Gid gid;
-  std::copy(bytes.begin(), bytes.end(), gid.begin());
-  return gid;
-}
-
-std::string text_of(const Gid& gid) {
-  asio::ip::address_v6::bytes_type bytes;
-  std::copy(gid.begin(), gid.end(), bytes.begin());
-  const asio::ip::address_v6 v6(bytes);
-  return v6.is_v4_mapped() ? asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string()
-                           : v6.to_string();
+  return address.is_v4()
+             ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes()
+             : address.to_v6().to_bytes();
 }
 
 std::vector<std::byte> encode(const VerbsAddress& address) {
@@ -88,7 +75,7 @@ Result<VerbsAddress> decode_verbs_address(ByteSpan bytes) {
   return Status::error(
       StatusCode::kInvalidArgument,
       "no queue pair can have the address: link layer %u, LID %u, number %u, GID %s",
-      unsigned{link}, unsigned{address.lid}, address.queue_pair, text_of(address.gid).c_str());
+      unsigned{link}, unsigned{address.lid}, address.queue_pair, ip_text(address.gid).c_str());
 }
 
 }  // namespace leeway::transport

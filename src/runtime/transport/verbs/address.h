@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "base/network_address.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
 
 namespace leeway::transport {
 
 // A port's address, 128 bits, in the order of the wire. On Ethernet (RoCE v2) it is the IPv6
-// address, or the IPv4 address v4-mapped; on InfiniBand a subnet prefix and a port number.
+// address, or the IPv4 address v4-mapped; on InfiniBand a subnet prefix and a port number. In texts
+// it has the form of an IP address (ip_text()).
 using Gid = std::array<std::uint8_t, 16>;
 
 Gid gid_of(const asio::ip::address& address);
-// Returns the IPv4 or IPv6 address that the GID is, or would be.
-std::string text_of(const Gid& gid);
 
 enum class LinkLayer : std::uint8_t { infiniband = 1, ethernet = 2 };
 

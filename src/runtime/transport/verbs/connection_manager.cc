@@ -11,16 +11,17 @@
 namespace leeway::transport {
 namespace {
 
-// A subnet manager answers within milliseconds; on Ethernet the kernel answers by itself.
+// Longest wait for the answer to a join. A subnet manager answers within milliseconds; on Ethernet
+// the kernel answers by itself.
 constexpr int kJoinMs = 5000;
 
 sockaddr* raw(asio::ip::udp::endpoint& endpoint) {
   return endpoint.data();
 }
 
-// librdmacm keeps the context of a device that it once found open until the process ends, and the
-// kernel cannot finish the removal of a device without hot unplug before that. With /dev/null in
-// place of its descriptors the kernel sees them closed, and librdmacm closes valid ones later.
+// Lets the kernel remove a device without hot unplug. The kernel waits until all contexts of the
+// device are closed, and librdmacm keeps one open until the process ends. With /dev/null in place
+// of that context's descriptors the kernel sees them closed, and librdmacm closes valid ones later.
 void let_go_of(ibv_context* context) {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nothing < 0) return;

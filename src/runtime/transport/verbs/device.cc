@@ -12,15 +12,15 @@
 namespace leeway::transport {
 namespace {
 
-// 2 MiB of 4,096-byte datagrams on their way. This is more than any link holds in a millisecond,
-// and a repair request should not have to queue behind more than that.
+// Datagrams on their way: 2 MiB at 4,096 bytes each. A repair request should not have to queue
+// behind more.
 constexpr std::size_t kSendEntries = 512;
 constexpr std::size_t kReceiveEntriesMin = 256;
 // Header and payload of a datagram, and as many pieces again for callers that gather from more
 // places.
 constexpr std::size_t kPieces = 4;
-// For reports, probes and short datagrams. Sizes are tried in turn, since drivers refuse a size
-// that they do not support.
+// Inline sizes, for reports, probes and short datagrams. They are tried in turn, since drivers
+// refuse a size that they do not support.
 constexpr std::size_t kInlineSteps[] = {256, 128, 64, 0};
 // The same as the kernel's default for IP datagrams.
 constexpr std::uint8_t kHopLimit = 64;
@@ -190,7 +190,7 @@ Result<AddressHandle> VerbsDevice::route_to(const VerbsAddress& peer, std::size_
   ibv_ah_attr route{};
   route.port_num = port_.port;
   route.dlid = peer.lid;
-  // Within an InfiniBand subnet (the upper half of the GID) a LID is enough.
+  // Within an InfiniBand subnet a LID is enough. The upper half of a GID names the subnet.
   route.is_global = port_.link == LinkLayer::ethernet ||
                     !std::equal(peer.gid.begin(), peer.gid.begin() + 8, gid_.gid.begin());
   std::memcpy(route.grh.dgid.raw, peer.gid.data(), peer.gid.size());
@@ -198,7 +198,7 @@ Result<AddressHandle> VerbsDevice::route_to(const VerbsAddress& peer, std::size_
   route.grh.hop_limit = kHopLimit;
   AddressHandle handle(ibv_create_ah(domain_.get(), &route));
   if (handle != nullptr) return handle;
-  return refusal::no_route(port_, rank, text_of(peer.gid), errno);
+  return refusal::no_route(port_, rank, ip_text(peer.gid), errno);
 }
 
 Result<VerbsDevice::Group> VerbsDevice::join(const asio::ip::address& group) {
@@ -206,7 +206,7 @@ Result<VerbsDevice::Group> VerbsDevice::join(const asio::ip::address& group) {
   if (!joined.ok()) return joined.status();
   Group made{AddressHandle(ibv_create_ah(domain_.get(), &joined->route)), joined->queue_key};
   int error = made.route == nullptr ? errno : 0;
-  // The queue pairs of all members have one queue key, for themselves and for the group.
+  // Each member's queue pair has one queue key, which must be the group's, too.
   if (error == 0 && made.queue_key != queue_key_) error = EPERM;
   if (error == 0) {
     error = ibv_attach_mcast(queue_pair_.get(), &joined->route.grh.dgid, joined->route.dlid);

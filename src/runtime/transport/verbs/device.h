@@ -27,8 +27,8 @@ struct QueueSizes {
   std::size_t inline_bytes = 0;  // 0 if the driver takes none
 };
 
-// Returns how large the queues of a port should be: `receive_bytes` over its MTU receives, as far
-// as the device allows. Returns nullopt if it allows too few to be of use.
+// Returns the sizes of a port's queues, as far as the device allows. The receive queue holds
+// `receive_bytes` of full datagrams. Returns nullopt if the device allows too few entries.
 std::optional<QueueSizes> queue_sizes(const VerbsPort& port, std::size_t receive_bytes);
 
 // Returns how many of `entries` receives full datagrams may count on. The rest is for control
@@ -54,8 +54,8 @@ class VerbsDevice {
 
   // Handles that become readable when completions that were asked for, or events, have come.
   std::array<int, 3> pollable() const;
-  // Takes the notes of completions off their channel. Clears the flag of a queue that had a note:
-  // the caller must then ask for its completions again.
+  // Takes the completion events off their channel. Clears the flag of a queue that had an event:
+  // the caller must then ask again for that queue's events.
   void take_completion_events(bool& asked_receive, bool& asked_send);
 
   // Returns why the device can never be used again, or nullptr while it can.

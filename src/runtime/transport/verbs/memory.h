@@ -57,8 +57,8 @@ class Regions {
   void clear();
 
   // Returns the key of a registered span that contains these bytes. If spans overlap, only the one
-  // that begins last is examined. If only another span contains the bytes, they are copied, which
-  // is slower but correct.
+  // that begins last is examined. Bytes that only another span contains count as unregistered and
+  // are copied, which is slower but correct.
   std::optional<std::uint32_t> key_of(const std::byte* data, std::size_t bytes) const;
 
  private:

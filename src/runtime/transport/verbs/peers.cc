@@ -18,10 +18,6 @@ constexpr auto kIpv4VersionAndLength = std::byte{0x45};
 constexpr Gid kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 constexpr std::size_t kMappedBytes = 12;
 
-bool is_mapped(const Gid& gid) {
-  return std::equal(kMapped.begin(), kMapped.begin() + kMappedBytes, gid.begin());
-}
-
 }  // namespace
 
 Status VerbsPeers::assign(std::span<const VerbsAddress> by_rank, const VerbsAddress& own) {
@@ -30,7 +26,6 @@ Status VerbsPeers::assign(std::span<const VerbsAddress> by_rank, const VerbsAddr
                          by_rank.size(), limits::kPeersMax);
   }
   VerbsPeers fresh;
-  fresh.addresses_.assign(by_rank.begin(), by_rank.end());
   fresh.ipv4_ = own.link == LinkLayer::ethernet && is_mapped(own.gid);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     const VerbsAddress& peer = by_rank[rank];
@@ -43,7 +38,7 @@ Status VerbsPeers::assign(std::span<const VerbsAddress> by_rank, const VerbsAddr
     if (peer.link == LinkLayer::ethernet && is_mapped(peer.gid) != fresh.ipv4_) {
       return Status::error(StatusCode::kMismatch,
                            "rank %zu is at %s and this rank at %s: IPv4 and IPv6 cannot be mixed",
-                           rank, text_of(peer.gid).c_str(), text_of(own.gid).c_str());
+                           rank, ip_text(peer.gid).c_str(), ip_text(own.gid).c_str());
     }
     const auto number = static_cast<Rank>(rank);
     if (peer == own) fresh.self_ = number;
@@ -52,7 +47,7 @@ Status VerbsPeers::assign(std::span<const VerbsAddress> by_rank, const VerbsAddr
   }
   if (fresh.self_ == kNoRank) {
     return Status::error(StatusCode::kMismatch, "no rank has this rank's address %s queue pair %u",
-                         text_of(own.gid).c_str(), own.queue_pair);
+                         ip_text(own.gid).c_str(), own.queue_pair);
   }
   const auto key_of_entry = [](const Entry& entry) -> const Key& { return entry.key; };
   std::ranges::sort(fresh.entries_, {}, key_of_entry);
@@ -61,7 +56,7 @@ Status VerbsPeers::assign(std::span<const VerbsAddress> by_rank, const VerbsAddr
     return Status::error(StatusCode::kMismatch,
                          "ranks %u and %u have the same address %s queue pair %u",
                          unsigned{twin->rank}, unsigned{std::next(twin)->rank},
-                         text_of(fresh.addresses_[twin->rank].gid).c_str(), twin->key.queue_pair);
+                         ip_text(by_rank[twin->rank].gid).c_str(), twin->key.queue_pair);
   }
   *this = std::move(fresh);
   return {};

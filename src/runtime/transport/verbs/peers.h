@@ -26,8 +26,6 @@ class VerbsPeers {
   // limits::kPeersMax.
   Status assign(std::span<const VerbsAddress> by_rank, const VerbsAddress& own);
 
-  std::size_t size() const { return addresses_.size(); }
-  const VerbsAddress& address_of(std::size_t rank) const { return addresses_[rank]; }
   Rank self() const { return self_; }
 
   // Returns the rank that sent the completion's datagram. This may be self(), because multicast
@@ -50,7 +48,6 @@ class VerbsPeers {
   };
   Key key_of(const ibv_wc& completion, const std::byte* header) const;
 
-  std::vector<VerbsAddress> addresses_;
   std::vector<Entry> entries_;  // sorted by key
   bool ipv4_ = false;           // all peers' addresses are IPv4: the network's header is IPv4's
   Rank self_ = kNoRank;

@@ -93,7 +93,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
       failure_ = ibv_wc_status_str(completion.status);
       continue;
     }
-    // It is not one of our slots.
+    // A completion that is of none of the slots is ignored.
     if (completion.wr_id >= entries_ || used_count_ == entries_) continue;
     used_[used_count_++] = static_cast<std::uint32_t>(completion.wr_id);
     if (admit(completion, out[filled])) ++filled;

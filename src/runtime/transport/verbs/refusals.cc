@@ -29,7 +29,7 @@ std::string describe(const VerbsPort& port) {
   for (const VerbsGid& gid : port.gids) {
     const bool link_local = gid.gid[0] == 0xFE && (gid.gid[1] & 0xC0) == 0x80;
     if (gid.type == GidType::roce_v2 && !link_local) {
-      return name_of(port) + " (" + text_of(gid.gid) + ")";
+      return name_of(port) + " (" + ip_text(gid.gid) + ")";
     }
   }
   return name_of(port) + (port.link == LinkLayer::infiniband ? " (InfiniBand)" : " (no address)");

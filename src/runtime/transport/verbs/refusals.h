@@ -16,8 +16,8 @@ namespace leeway::transport::refusal {
 
 Status no_device();
 
-// Returns why `file` of /dev/infiniband does not open: EACCES if the file exists and must not be
-// used, which the libraries report as if it were missing; otherwise `error`.
+// Returns EACCES if `file` of /dev/infiniband exists and must not be used: the libraries report
+// that as if it were missing. Otherwise returns `error`.
 int reason_of(const std::string& file, int error);
 
 // The kernel's connection manager cannot be opened; `error` is errno.

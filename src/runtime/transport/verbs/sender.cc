@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/contracts.h"
+#include "transport/train_limits.h"
 
 namespace leeway::transport {
 namespace {
@@ -144,8 +145,8 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// Drops the trains that the device no longer reads, in order. The trains that remain are
-// incomplete, so that the ring is never longer than the queue.
+// Drops the oldest trains, as far as the device no longer reads them. Those that remain still have
+// requests in the queue, so the ring needs no more entries than the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

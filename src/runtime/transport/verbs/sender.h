@@ -36,8 +36,6 @@ class VerbsSender {
     std::byte* slots = nullptr;  // registered: sizes.send_entries datagrams
     std::uint32_t slots_key = 0;
   };
-  static constexpr std::size_t kTrainDatagramsMax = 64;
-  static constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
   // Counts its work in `counters`.
   VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters);
@@ -50,8 +48,8 @@ class VerbsSender {
   std::size_t send(std::span<const Train> trains);
   std::size_t borrowed();
 
-  // Returns true if the queue was full at the last send(), or memory is being read: then the next
-  // completion matters.
+  // Returns true if the queue was full at the last send(), or the device still reads a train's
+  // memory: then wait() must end at the next completion.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
   // Takes the completions that have come. Returns true if there were any.
   bool collect();
@@ -90,7 +88,7 @@ class VerbsSender {
   Destination group_;
   std::vector<ibv_send_wr> requests_;  // a ring: request n of all lies at n modulo the size
   std::vector<ibv_sge> pieces_;        // sizes_.pieces of each request
-  std::vector<TrainEnd> trains_;       // also a ring: no train is shorter than a datagram
+  std::vector<TrainEnd> trains_;       // also a ring: a train takes at least one request
 
   std::uint64_t posted_ = 0;     // datagrams posted so far
   std::uint64_t completed_ = 0;  // datagrams of `posted_` that are complete

@@ -11,7 +11,8 @@
 namespace leeway::transport {
 namespace {
 
-// Ports have up to 256 entries, most of them empty; only the filled ones are returned.
+// Room for the entries of all ports of a device. A port has up to 256, most of them empty; only the
+// filled ones are returned.
 constexpr std::size_t kGidsMax = 1024;
 
 // The codes are those of the enumeration ibv_mtu: 1 for 256 up to 5 for 4,096.

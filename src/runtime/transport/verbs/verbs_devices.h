@@ -1,5 +1,5 @@
-// The RDMA ports of this machine, and which of a port's GIDs belongs to an IP address. It has no
-// state of a transport: `leeway doctor` shows what is found here.
+// The RDMA ports of this machine, and which of a port's GIDs belongs to an IP address. No transport
+// need be open for it: `leeway doctor` shows what is found here.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "transport/train_limits.h"
 #include "transport/verbs/refusals.h"
 
 namespace leeway::transport {
@@ -82,9 +83,9 @@ Status VerbsTransport::start(std::size_t datagram_bytes) {
                     peers_, counters_);
   limits_.datagram_bytes_max = datagram_bytes;
   limits_.intact = true;  // the invariant CRC of InfiniBand and RoCE
-  limits_.train_datagrams_max = VerbsSender::kTrainDatagramsMax;
-  limits_.train_slices_max = VerbsSender::kTrainSlicesMax;
-  limits_.train_bytes_max = VerbsSender::kTrainDatagramsMax * datagram_bytes;
+  limits_.train_datagrams_max = kTrainDatagramsMax;
+  limits_.train_slices_max = kTrainSlicesMax;
+  limits_.train_bytes_max = kTrainDatagramsMax * datagram_bytes;
   limits_.receive_buffer_bytes = promised_entries(sizes.receive_entries) * datagram_bytes;
   const int error = receiver_->start();
   if (error != 0) return refusal::failed(port, "receive ring", error);
@@ -163,8 +164,8 @@ void VerbsTransport::wait(Duration timeout) {
   look_for_failure();
 }
 
-// Asks the device to report arrivals. Returns false if something has come already, or if asking
-// failed.
+// Asks the device to report arrivals. Returns false if something has come already, or if a half of
+// the transport has failed.
 bool VerbsTransport::ask_for_completions() {
   if (!asked_receive_) asked_receive_ = ibv_req_notify_cq(device_->receive_completions(), 0) == 0;
   if (!asked_send_ && sender_->waits()) {

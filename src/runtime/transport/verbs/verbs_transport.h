@@ -3,9 +3,9 @@
 //   auto verbs = VerbsTransport::open({.bind_address = ...});  // an address that an RDMA port has
 //   verbs->set_peers(addresses_by_rank);                       // what local_address() said on each
 //   verbs->join_multicast(group);                              // if wanted
-// and then send and receive. Sends are read from where they lie when register_memory() knows the
-// memory, and copied otherwise. When the device is removed, status() says so and everything the
-// device had is let go at once, so that its driver can finish.
+// and then send and receive. Datagrams in memory that register_memory() knows are sent from where
+// they lie; others are copied first. When the device is removed, status() says so, and everything
+// the device had is let go at once, so that its driver can finish.
 #pragma once
 
 #include <asio/ip/address.hpp>

@@ -1,0 +1,16 @@
+// Limits of a train: those of UDP. Other transports keep to them, so that a train may go any way.
+#pragma once
+
+#include <cstddef>
+
+namespace leeway::transport {
+
+// Most segments of one UDP_SEGMENT message: UDP_MAX_SEGMENTS of kernels before 6.9 (128 since).
+inline constexpr std::size_t kTrainDatagramsMax = 64;
+// Largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
+inline constexpr std::size_t kTrainBytesMax = 65'507;
+// A header and a payload for each datagram, and as much again for callers that gather from more
+// places.
+inline constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
+
+}  // namespace leeway::transport

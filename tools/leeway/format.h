@@ -1,0 +1,11 @@
+// printf into a string.
+#pragma once
+
+#include <string>
+
+namespace leeway::tools {
+
+// The text has any length.
+[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
+
+}  // namespace leeway::tools
