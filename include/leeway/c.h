@@ -26,7 +26,8 @@
 // Flags are 0 or 1; any other number counts as 1.
 //
 // Threads. As in C++: calls of one communicator may come from several threads; other handles are
-// for one thread at a time unless their functions say more.
+// for one thread at a time unless their functions say more. A thread that is in a call must not be
+// cancelled (pthread_cancel).
 //
 // Callbacks run on a thread of Leeway's or of a caller. They must not throw.
 #ifndef LEEWAY_C_H

@@ -356,9 +356,10 @@ class LEEWAY_EXPORT Communicator {
   // Allocates memory for tensors, which the other ranks of a host can read. A large exact
   // all_reduce between such tensors copies only the result. All ranks must call it with the same
   // size, in the order of their collectives. If not all ranks share memory, or there is no room for
-  // it, the result is ordinary memory. Groups that do not share memory (counter near_calls is
-  // absent) do not compare such calls. Errors: kInvalidArgument (no bytes), and those of an exact
-  // collective with the deadline options().join_timeout.
+  // it, the result is ordinary memory. So it is in communicators of split() and shrink(). Groups
+  // that do not share memory (counter near_calls is absent) do not compare such calls. Errors:
+  // kInvalidArgument (no bytes), and those of an exact collective with the deadline
+  // options().join_timeout.
   Result<Allocation> allocate(std::size_t bytes);
 
   // Tells the library that a payload source has encoded a chunk, or that a sink has used one

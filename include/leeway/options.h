@@ -244,7 +244,7 @@ struct CollectiveOptions {
 
   // Weights by owner, one for each rank; replaces `weight`. Needed by a rank that contributes more
   // units to the shards of some owners than to those of others (LateWork). If empty, `weight` holds
-  // for all owners. Read until the call completes.
+  // for all owners. Read until the call completes. Requires confirm_use, on all ranks.
   std::span<const double> owner_weights{};
 
   // Tag of a message (send, recv). A receive takes only messages of its own tag, and messages of
@@ -347,7 +347,8 @@ enum class CongestionControl : std::uint8_t {
 LEEWAY_EXPORT std::string_view to_string(CongestionControl control);
 LEEWAY_EXPORT Result<CongestionControl> parse_congestion_control(std::string_view name);
 
-// Options of one communicator. Zero and empty values mean "derive it".
+// Options of one communicator. Zero and empty values mean "derive it". Without rank and world_size,
+// from here or the environment, the group is this process alone.
 struct Options {
   std::optional<int> rank;        // LEEWAY_RANK, or the launcher's
   std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's

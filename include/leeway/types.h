@@ -163,7 +163,7 @@ struct DataTypeOf<bool> {
 // There is no default view: braces without a value in a call always mean default options. A view of
 // no elements is {nullptr, 0, type}.
 struct ConstTensorView {
-  const void* data;   // the first element, aligned for its type
+  const void* data;   // the first element, aligned for its type (not checked)
   std::size_t count;  // elements, not bytes
   DataType dtype;     // type of each element
 
@@ -182,7 +182,7 @@ struct ConstTensorView {
 
 // A writable view, otherwise like ConstTensorView. Converts to a read-only view.
 struct TensorView {
-  void* data;         // the first element, aligned for its type
+  void* data;         // the first element, aligned for its type (not checked)
   std::size_t count;  // elements, not bytes
   DataType dtype;     // type of each element
 

@@ -205,6 +205,38 @@ TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
   expect_named(found, "(ulimit -n)");
 }
 
+// Rank 0 serves the rendezvous. If it has no descriptor for another rank's connection, the error
+// says so, and does not ask whether that rank is running.
+TEST(RankZero, SaysThatItCannotTakeConnections) {
+  const auto found = of_children(24, [](int more) {
+    std::string port;
+    {
+      const auto free = TcpRendezvous::serve("127.0.0.1:0", {});
+      if (!free.ok()) return std::string(free.status().c_str());
+      port = (*free)->address();
+    }
+    Options options;
+    options.world_size = 2;
+    options.rendezvous = port;
+    options.log_level = "off";
+    options.join_timeout = 3s;
+    options.rank = 1;
+    const pid_t other = ::fork();
+    if (other == 0) {
+      (void)Communicator::create(options);
+      ::_exit(0);
+    }
+    const auto descriptors = static_cast<rlim_t>(6 + more);
+    const rlimit limit{descriptors, descriptors};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    options.rank = 0;
+    const Status status = Communicator::create(options).status();
+    ::waitpid(other, nullptr, 0);
+    return std::string(status.c_str());
+  });
+  expect_named(found, "(ulimit -n)");
+}
+
 INSTANTIATE_TEST_SUITE_P(Limits, Routes,
                          ::testing::Values(std::pair(TransportKind::automatic, false),
                                            std::pair(TransportKind::udp, true)));

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "protocol/group_sender.h"
 #include "protocol/link.h"
 #include "protocol/outbox.h"
+#include "protocol/rank_range.h"
 #include "protocol/round.h"
 #include "protocol/round_table.h"
 #include "protocol/timers.h"
@@ -103,12 +103,12 @@ struct EndpointState {
 
   // All ranks but this one.
   auto others() const {
-    return std::views::iota(Rank{0}, static_cast<Rank>(config.size)) |
-           std::views::filter([this](Rank peer) { return peer != config.self; });
+    return RankRange(config.size, [this](Rank peer) { return peer != config.self; });
   }
   // Those of them that have neither left nor died.
   auto present() const {
-    return others() | std::views::filter([this](Rank peer) { return !links[peer].gone; });
+    return RankRange(config.size,
+                     [this](Rank peer) { return peer != config.self && !links[peer].gone; });
   }
 
   // Returns the prefix of the next datagram to a rank. Takes a number of its path.

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
+#include "base/descriptors.h"
 #include "rendezvous/log.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/meeting_addresses.h"
@@ -281,6 +283,13 @@ Status MeetingHost::too_few() const {
   const TcpServer::Refusals refusals = refused();
   const std::string missing = waited_for(refusals);
   std::string advice;
+  if (const int error = place_.own == nullptr ? 0 : place_.own->accept_error(); error != 0) {
+    return Status::error(code_without(error, StatusCode::kUnavailable),
+                         "the rendezvous at %.60s cannot take connections: %s%s; %zu of %d ranks "
+                         "were not heard: %s",
+                         place_.name.c_str(), std::strerror(error), descriptor_hint(error),
+                         missing_, root_.size, missing.c_str());
+  }
   if (refusals.count == 0) {
     advice = "; are they running, with this address, name (\"" + printable(root_.name) +
              "\") and LEEWAY_RUN_ID, and is the port open to them?";

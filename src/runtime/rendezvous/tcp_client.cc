@@ -14,6 +14,7 @@
 #include "base/exceptions.h"
 #include "base/fork.h"
 #include "rendezvous/memory_store.h"
+#include "rendezvous/printable.h"
 #include "rendezvous/store_frame.h"
 #include "rendezvous/tcp_socket.h"
 
@@ -42,6 +43,10 @@ constexpr Duration kSilenceMax = std::chrono::seconds(1);
 
 // Longest wait for an answer that a live server gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
+
+// Bytes of a value from which on a broken connection may mean that the store is full. Shorter ones
+// are read whole, and answered.
+constexpr std::size_t kLongValue = std::size_t{64} * 1024;
 
 // First byte of the record with which a TLS server refuses anything that is not TLS.
 constexpr std::byte kTlsAlert{21};
@@ -346,6 +351,11 @@ Status TcpClient::put_briefly(std::string_view key, ByteSpan value, Lifetime lif
     room = answer.outcome == StoreOutcome::done;
     return false;
   });
+  // A server without room for a long value hangs up before it has read it.
+  if (status.code() == StatusCode::kUnavailable && value.size() >= kLongValue) {
+    return Status::error(status.code(), "%s, or its store has no room for \"%.40s\" (%zu bytes)",
+                         status.c_str(), printable(std::string(key)).c_str(), value.size());
+  }
   if (!status.ok()) return status;
   return room ? Status() : store_is_full(key);
 }

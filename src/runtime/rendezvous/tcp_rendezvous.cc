@@ -27,15 +27,6 @@ Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& securi
   return rendezvous::make_tcp_security(std::move(*secrets), security.insecure);
 }
 
-// A server at a port that the system chooses is shared with nobody.
-Result<std::shared_ptr<TcpServer>> server_at(const HostPort& where,
-                                             const rendezvous::TcpSecurity& security) {
-  if (where.port != 0) return rendezvous::shared_server(where, {}, security, nullptr);
-  auto own = TcpServer::open(where, {}, security, nullptr);
-  if (!own.ok()) return own.status();
-  return std::shared_ptr<TcpServer>(std::move(*own));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view address) {
@@ -53,7 +44,7 @@ Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view add
   const auto where = rendezvous::parse_listen_address(address);
   if (!where.ok())
     return Status::error(where.status().code(), "serve: address %s", where.status().c_str());
-  const auto server = server_at(*where, *protection);
+  const auto server = rendezvous::shared_server(*where, {}, *protection, nullptr);
   if (!server.ok()) return server.status();
   return std::shared_ptr<TcpRendezvous>(new TcpRendezvous((*server)->address(), *server));
 }

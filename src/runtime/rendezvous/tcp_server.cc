@@ -44,6 +44,10 @@ TcpServer::Refusals TcpServer::refusals() const {
   return loop_->refusals();
 }
 
+int TcpServer::accept_error() const {
+  return loop_->accept_error();
+}
+
 Status TcpServer::put(std::string_view key, ByteSpan value) {
   return put_briefly(key, value, {});
 }
@@ -115,6 +119,16 @@ void close_shared(SharedPlace& place, TcpServer* server) {
   place.closed.notify_all();
 }
 
+// Call it with the place locked.
+std::shared_ptr<TcpServer> share(const std::shared_ptr<SharedPlace>& place,
+                                 std::unique_ptr<TcpServer> opened) {
+  std::shared_ptr<TcpServer> server(opened.release(),
+                                    [place](TcpServer* closed) { close_shared(*place, closed); });
+  place->server = server;
+  place->open = true;
+  return server;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
@@ -123,9 +137,18 @@ Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  std::unique_ptr<Log> log) {
   // Never destroyed: threads may outlive exit(). A forked child has no server of its parent's.
   static auto& places = *new PerProcess<SharedPlaces>;
-  const std::string name = to_text(where) + (security.insecure ? " insecure" : "") +
-                           (security.tls != nullptr ? security.tls->name() : "");
-  const std::shared_ptr<SharedPlace> place = places.get().at(name);
+  const auto place_at = [&](const std::string& address) {
+    return places.get().at(address + (security.insecure ? " insecure" : "") +
+                           (security.tls != nullptr ? security.tls->name() : ""));
+  };
+  if (where.port == 0) {
+    auto opened = TcpServer::open(where, limits, security, std::move(log));
+    if (!opened.ok()) return opened.status();
+    const auto place = place_at((*opened)->address());
+    const std::lock_guard lock(place->mutex);
+    return share(place, std::move(*opened));
+  }
+  const std::shared_ptr<SharedPlace> place = place_at(to_text(where));
   std::unique_lock lock(place->mutex);
   while (true) {
     if (auto server = place->server.lock()) return server;
@@ -134,11 +157,7 @@ Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
   }
   auto opened = TcpServer::open(where, limits, security, std::move(log));
   if (!opened.ok()) return opened.status();
-  std::shared_ptr<TcpServer> server((*opened).release(),
-                                    [place](TcpServer* closed) { close_shared(*place, closed); });
-  place->server = server;
-  place->open = true;
-  return server;
+  return share(place, std::move(*opened));
 }
 
 }  // namespace leeway::rendezvous

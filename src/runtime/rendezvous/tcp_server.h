@@ -46,6 +46,9 @@ class TcpServer final : public Rendezvous {
     std::string why;
   };
   Refusals refusals() const;
+  // The error of the latest attempt to take a connection; 0 if it was taken. While it is set, ranks
+  // that come are not heard.
+  int accept_error() const;
 
   // After a fork the child's calls fail.
   Status put(std::string_view key, ByteSpan value) override;
@@ -68,7 +71,8 @@ class TcpServer final : public Rendezvous {
 };
 
 // The server of this process at an address, with a secret or without: the existing one, or a new
-// one. It closes when the last user is gone.
+// one. It closes when the last user is gone. A server at a port that the system chose is found by
+// the address that it got.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,

@@ -171,12 +171,14 @@ void TcpServer::Loop::accept_batch() {
     const int descriptor =
         ::accept4(acceptor_.native_handle(), remote.data(), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
+      accept_error_ = 0;
       remote.resize(length);
       look_at(descriptor, remote);
       continue;
     }
     if (errno == EAGAIN) break;
     if (errno == ECONNABORTED || errno == EINTR) continue;
+    accept_error_ = errno;
     if (log_ != nullptr) {
       log_->print(LogLevel::error, "rendezvous accept",
                   "rendezvous: no connection can be accepted, other ranks wait: %s%s",

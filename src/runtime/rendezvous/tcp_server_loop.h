@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,7 @@ class TcpServer::Loop {
   std::uint16_t port() const { return port_; }
   MemoryStore& memory() { return memory_; }
   Status put(std::string_view key, ByteSpan value, std::uint32_t readers);
+  int accept_error() const { return accept_error_; }
   Refusals refusals() const {
     const std::lock_guard lock(refusals_mutex_);
     return refusals_;
@@ -118,6 +120,7 @@ class TcpServer::Loop {
   Refusals refusals_;
   std::size_t bytes_leaving_ = 0;
   bool closing_ = false;
+  std::atomic<int> accept_error_ = 0;
   Thread thread_;
 };
 

@@ -238,6 +238,29 @@ TEST(TcpRendezvous, SharesOneServerAnAddressAndClosesItWithTheLastUser) {
   EXPECT_FALSE(three->get("key", 0s).ok()) << "a new server";
 }
 
+TEST(TcpRendezvous, SharesAServerAtAPortOfTheSystemsChoiceByTheAddressThatItGot) {
+  for (const char* anywhere : {"127.0.0.1:0", ":0"}) {
+    auto one = *TcpRendezvous::serve(anywhere);
+    const auto two = TcpRendezvous::serve(one->address());
+    ASSERT_TRUE(two.ok()) << two.status().c_str();
+    ASSERT_TRUE(one->put("key", value_of("value")).ok());
+    one.reset();
+    EXPECT_EQ(text_of((*two)->get("key", 0s)), "value");
+  }
+}
+
+// The server cannot answer, because it does not read what it has no room for.
+TEST(TcpRendezvous, AClientHearsThatTheStoreMayBeFull) {
+  const auto server = *TcpRendezvous::serve("127.0.0.1:0");
+  const auto client = *TcpRendezvous::connect(server->address());
+  const std::vector<std::byte> value(std::size_t{8} << 20);
+  Status status;
+  for (int i = 0; i < 16 && status.ok(); ++i) status = client->put("key" + std::to_string(i), value);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(std::string(status.c_str()).find("no room for \"key"), std::string::npos)
+      << status.c_str();
+}
+
 TEST(TcpRendezvous, OpensAndClosesFromManyThreadsAtOnce) {
   const std::string address = rendezvous_at(free_port());
   std::vector<std::jthread> threads;
