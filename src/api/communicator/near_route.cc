@@ -366,6 +366,24 @@ void NearRoute::abort(const char* how) {
   turned_.wait(lock, [this] { return !taken_; });
 }
 
+// Cancels calls as abort() does. The datagrams' channels stay, for peers that still lack data of
+// calls that are done.
+void NearRoute::cancel_calls() {
+  {
+    const std::lock_guard lock(order_->mutex);
+    ended_ = driving::kDestroyed;
+  }
+  station_.abort(driving::kDestroyed);
+  cancel_queued();
+  std::unique_lock lock(order_->mutex);
+  do {  // the current call may go to a channel only now
+    lock.unlock();
+    side_->datagrams().cancel_awaited(driving::kDestroyed);
+    parent_.datagrams().cancel_awaited(driving::kDestroyed);
+    lock.lock();
+  } while (!turned_.wait_for(lock, kLooksEvery, [this] { return !taken_; }));
+}
+
 void NearRoute::add_counters(Channel::Counters& rows) {
   const near::CallerCounters& own = caller_.counters();
   rows.insert(rows.end(), {{"near_calls", own.calls},
@@ -386,7 +404,7 @@ void NearRoute::close(std::vector<std::function<void()>>& closing) {
     std::unique_lock lock(order_->mutex);
     const bool ended = turned_.wait_for(lock, patience, [this] { return is_idle(); });
     lock.unlock();
-    if (!ended) abort(driving::kDestroyed);
+    if (!ended) cancel_calls();
   } else {
     abort(driving::kDestroyed);
   }

@@ -84,6 +84,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   bool begin_serving();
   void serve(const std::stop_token& stop);
   void cancel_queued();
+  void cancel_calls();
 
   const near::ArenaFile file_;
   Channels& parent_;

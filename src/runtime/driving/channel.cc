@@ -187,8 +187,7 @@ void Channel::abort(const char* how) {
   if (forked() || state() == StatusCode::kCancelled) return;
   Driver::Session session(*driver_);
   if (!failure_.ok()) return;
-  failure_ = why_ =
-      Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self, how);
+  failure_ = why_ = cancelled(how);
   state_.store(StatusCode::kCancelled, std::memory_order_release);
   const Instant now = steady_now();
   member_->engine().cancel(now, failure_);
@@ -198,6 +197,18 @@ void Channel::abort(const char* how) {
   if (!driver_->flush(*member_, kAbortPatience) && !driver_->drop_trains())
     (void)driver_->flush(*member_, kDevicePatience);
   publish();
+}
+
+void Channel::cancel_awaited(const char* how) {
+  if (forked()) return;
+  Driver::Session session(*driver_);
+  member_->engine().cancel(steady_now(), cancelled(how), protocol::Cancelled::awaited);
+  session.node().touch(*member_);
+  session.pump();
+}
+
+Status Channel::cancelled(const char* how) const {
+  return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", config().self, how);
 }
 
 Duration Channel::closing_patience() {
@@ -215,10 +226,7 @@ void Channel::leave() {
     Driver::Session session(*driver_);
     const Instant now = steady_now();
     if (!finished) {
-      member_->engine().cancel(now,
-                               Status::error(StatusCode::kCancelled, "rank %u: communicator %s",
-                                             config().self, kDestroyed),
-                               protocol::Cancelled::awaited);
+      member_->engine().cancel(now, cancelled(kDestroyed), protocol::Cancelled::awaited);
     }
     endpoint().leave(now);
     session.node().touch(*member_);

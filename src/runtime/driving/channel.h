@@ -108,6 +108,9 @@ class Channel final : private MemoryWatcher {
   // Makes every operation in flight fail with kCancelled, now, and every later one too. Peers are
   // told once, and this waits for no peer. `how` is for the texts. Any thread.
   void abort(const char* how = kAborted);
+  // Makes every operation for which a caller waits fail with kCancelled. Peers that lack data of
+  // operations that are done still get it.
+  void cancel_awaited(const char* how);
   // Returns kOk while all is well, else the code with which operations fail. Any thread; one atomic
   // load.
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
@@ -148,6 +151,7 @@ class Channel final : private MemoryWatcher {
   void look(Duration since, ChannelView& view);
   void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
+  Status cancelled(const char* how) const;
   void tell_size();
   Status pass_both_ways(Duration timeout, const TellPath& tell);
   bool any_came(const std::vector<bool>& met);

@@ -286,6 +286,24 @@ TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
   EXPECT_THAT(next.wait().status().c_str(), HasSubstr("communicator was destroyed"));
 }
 
+// Small sends are done when they have been copied. The destructor cancels what it waits for in
+// vain, and still serves them.
+TEST_F(NearCallsOfAGroup, SendsThatAreDoneArriveThoughTheDestructorCancelsACall) {
+  Group group = near_group(2);
+  std::vector<float> sent(4, 7.0f);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(group[0]->send(std::span(sent), 1).ok());
+  Work never = group[0]->barrier_async();
+  std::thread leaving([&] { group[0].reset(); });
+  EXPECT_EQ(never.wait().status().code(), StatusCode::kCancelled);
+  for (int i = 0; i < 20; ++i) {
+    std::vector<float> received(4);
+    const auto outcome = group[1]->recv(std::span(received), 0);
+    ASSERT_TRUE(outcome.ok()) << i << ": " << outcome.status().c_str();
+    EXPECT_EQ(received, sent);
+  }
+  leaving.join();
+}
+
 TEST_F(NearCallsOfAGroup, ARankThatIsGoneEndsThoseOfOthers) {
   Group group = near_group(2);
   expect_sums(group);
